@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <forebay/array/stream.h>
+
+namespace forebay::cuda {
+
+/// Device code as text, for NVRTC. It includes nothing; the prelude (cuda/prelude.cu: the fixed-width integer
+/// types, f16/bf16 conversions, saturating casts, complex, NaN-propagating min and max) is put before it.
+struct KernelSource {
+  std::string name;                  ///< of the extern "C" __global__ function
+  std::string text;                  ///< CUDA C++
+  std::vector<std::string> options;  ///< -D and others; part of the cache key
+};
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// A kernel loaded on one device. Thread-safe; lives as long as the process's use of it.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// Enqueues a launch on `stream`; `arguments` are pointers to the parameters, in order.
+  /// Errors: device, naming the kernel and the launch shape.
+  virtual void launch(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
+                      std::initializer_list<const void*> arguments) const = 0;
+  void launch(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
+              const std::vector<const void*>& arguments) const {
+    launch_array(stream, grid, block, shared_bytes, arguments.data());
+  }
+  /// Blocks of `threads` and `shared_bytes` that one multiprocessor holds at once, times the multiprocessors.
+  virtual int resident_blocks(int threads, std::size_t shared_bytes) const = 0;
+
+ protected:
+  virtual void launch_array(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
+                            const void* const* arguments) const = 0;
+};
+
+/// The kernel for `device`: from this process, else from the disk cache, else compiled by NVRTC (and cached:
+/// keyed by source, options, architecture and NVRTC version; written to a temporary name and renamed; checksummed;
+/// an unwritable or full disk only costs the caching). The folder is $FOREBAY_CACHE_DIR, else
+/// $XDG_CACHE_HOME/forebay, else ~/.cache/forebay.
+/// Errors: device, with NVRTC's log and the source lines it names.
+std::shared_ptr<const Kernel> load_kernel(const KernelSource& source, Device device);
+
+/// The cubin of `source` for an architecture such as 90; needs no GPU. Errors: as load_kernel.
+std::string compile_kernel(const KernelSource& source, int architecture);
+
+/// While one lives, load_kernel compiles for `architectures` and returns a kernel that cannot be launched, and
+/// remembers how many it compiled: so that tests can prepare every op without a GPU.
+class CompileOnly {
+ public:
+  explicit CompileOnly(std::vector<int> architectures);
+  ~CompileOnly();
+  CompileOnly(const CompileOnly&) = delete;
+  CompileOnly& operator=(const CompileOnly&) = delete;
+  int compiled() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The text that load_kernel puts before every kernel.
+const char* kernel_prelude();
+
+}  // namespace forebay::cuda

@@ -1,0 +1,12 @@
+# DLPack's header, 1.1 or newer (strides, flags and versions as of 1.x).
+find_path(DLPack_INCLUDE_DIR dlpack/dlpack.h)
+if(DLPack_INCLUDE_DIR)
+  file(STRINGS ${DLPack_INCLUDE_DIR}/dlpack/dlpack.h lines REGEX "#define DLPACK_M[AJINOR]+_VERSION")
+  string(REGEX REPLACE ".*MAJOR_VERSION ([0-9]+).*MINOR_VERSION ([0-9]+).*" "\\1.\\2" DLPack_VERSION "${lines}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(DLPack REQUIRED_VARS DLPack_INCLUDE_DIR VERSION_VAR DLPack_VERSION)
+if(DLPack_FOUND AND NOT TARGET DLPack::DLPack)
+  add_library(DLPack::DLPack INTERFACE IMPORTED)
+  set_target_properties(DLPack::DLPack PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${DLPack_INCLUDE_DIR})
+endif()

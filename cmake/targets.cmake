@@ -1,0 +1,54 @@
+# What every target of ours is built with, and the folder that `#include <forebay/...>` is found in.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+# The source folders are the include folders: <forebay/array/array.h> is array/array.h. <forebay/pipeline.h> and its
+# kin are one-line headers for users.
+set(FOREBAY_INCLUDE ${PROJECT_BINARY_DIR}/include)
+file(MAKE_DIRECTORY ${FOREBAY_INCLUDE}/forebay)
+foreach(layer IN ITEMS array ops pipeline integrations)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${FOREBAY_INCLUDE}/forebay/${layer} SYMBOLIC)
+endforeach()
+foreach(pair IN ITEMS "array=array/array.h" "pipeline=pipeline/pipeline.h" "dlpack=integrations/dlpack/dlpack.h"
+                      "torch=integrations/torch/torch.h")
+  string(REGEX MATCH "(.*)=(.*)" matched ${pair})
+  file(CONFIGURE OUTPUT ${FOREBAY_INCLUDE}/forebay/${CMAKE_MATCH_1}.h
+       CONTENT "#pragma once\n#include <forebay/${CMAKE_MATCH_2}>\n")
+endforeach()
+
+add_library(forebay_options INTERFACE)
+target_include_directories(forebay_options INTERFACE $<BUILD_INTERFACE:${FOREBAY_INCLUDE}>)
+# Contracted multiply-adds would give the CPU other bits than the GPU.
+target_compile_options(forebay_options INTERFACE -Wall -Wextra -Wshadow -ffp-contract=off)
+if(FOREBAY_SANITIZE)
+  target_compile_options(forebay_options INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_link_options(forebay_options INTERFACE -fsanitize=${FOREBAY_SANITIZE})
+endif()
+
+# One object library a layer, so that a layer cannot see those to its right; together they are libforebay.so.
+function(forebay_layer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(forebay_${name} OBJECT ${arg_SOURCES})
+  target_link_libraries(forebay_${name} PRIVATE forebay_options fmt::fmt ${arg_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY FOREBAY_LAYERS forebay_${name})
+  set_property(GLOBAL APPEND PROPERTY FOREBAY_LIBRARIES ${arg_LIBRARIES})
+endfunction()
+
+# embed_text(<target> <name> <file>): the text of a file as `extern const char* const <name>`.
+function(embed_text target name file)
+  cmake_path(ABSOLUTE_PATH file OUTPUT_VARIABLE source)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded/${name}.cpp)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${source} -DOUTPUT=${output} -DNAME=${name}
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  target_sources(${target} PRIVATE ${output})
+endfunction()

@@ -1,0 +1,22 @@
+find_package(GTest REQUIRED)
+
+add_library(forebay_kit STATIC ${PROJECT_SOURCE_DIR}/tests/kit/kit.cpp)
+target_link_libraries(forebay_kit PUBLIC forebay forebay_options GTest::gtest GTest::gtest_main fmt::fmt)
+target_include_directories(forebay_kit PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <string> <vector> <functional>)
+
+# forebay_test(<name> SOURCES ... [LIBRARIES ...] [LABELS ...]): a GoogleTest program, run as two tests:
+# <name>, and <name>_gpu for the cases with "cuda" in their names, which ctest reports as skipped without a GPU.
+function(forebay_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE forebay forebay_options forebay_kit ${arg_LIBRARIES})
+  target_precompile_headers(${name} REUSE_FROM forebay_kit)
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*cuda*:*Cuda* --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${arg_LABELS}")
+  add_test(NAME ${name}_gpu COMMAND ${name} --gtest_filter=*cuda*:*Cuda*)
+  set_tests_properties(${name}_gpu PROPERTIES LABELS "gpu;${arg_LABELS}" SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"
+                       RUN_SERIAL ON)
+  install(TARGETS ${name} RUNTIME DESTINATION tests COMPONENT tests)
+endfunction()

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <forebay/array/array.h>
+#include <forebay/ops/expr/expr.h>
+#include <forebay/ops/fields.h>
+
+namespace forebay {
+
+/// What is known of an array before there is data.
+struct ArraySpec {
+  Dtype dtype = Dtype::f32;
+  Dims shape;
+  friend bool operator==(const ArraySpec&, const ArraySpec&) = default;
+};
+
+/// The batch that a step works on, for ops that depend on the epoch or on which samples they see.
+struct BatchInfo {
+  std::uint64_t seed = 0;
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;
+  ArrayView sample_ids;  ///< i64 [batch size], on the device of the step
+};
+
+/// What a body gets at each run besides its arrays.
+struct Launch {
+  const Stream& stream;
+  void* scratch = nullptr;           ///< Body::scratch_bytes() bytes aligned to 256, on the stream's device
+  const BatchInfo* batch = nullptr;  ///< null outside a pipeline
+};
+
+/// A kernel op prepared for one set of shapes on one device: compiled kernels, library plans, constants.
+/// Prepared once, run for every batch, from one stream at a time.
+class Body {
+ public:
+  virtual ~Body() = default;
+  virtual std::size_t scratch_bytes() const { return 0; }
+  /// CUDA: enqueues on launch.stream and returns; allocates nothing, waits for nothing.
+  /// CPU: runs inside a task of launch.stream and returns when done; uses parallel_for for its tiles.
+  /// Inputs and outputs are dense and have the shapes and dtypes of the Problem; they do not overlap.
+  virtual void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs, const Launch& launch) = 0;
+};
+
+/// What `prepare` is asked for.
+struct Problem {
+  std::vector<ArraySpec> inputs;
+  std::vector<ArraySpec> outputs;  ///< as `infer` gave them
+};
+
+struct OpEntry;
+
+/// An op with its settings. Cheap to copy; the settings do not change.
+class Op {
+ public:
+  Op(const OpEntry& entry, std::shared_ptr<const void> settings) : entry_(&entry), settings_(std::move(settings)) {}
+  /// `settings` is the op's own struct, such as Clip.
+  template <class S>
+  static Op with(const OpEntry& entry, const S& settings) {
+    return Op(entry, std::make_shared<S>(settings));
+  }
+  const OpEntry& entry() const { return *entry_; }
+  std::string_view name() const;
+  template <class S>
+  const S& settings() const { return *static_cast<const S*>(settings_.get()); }
+  const void* raw_settings() const { return settings_.get(); }
+
+  /// Shapes and dtypes of the outputs. Pure. Errors: invalid and unsupported, with the op's name first.
+  std::vector<ArraySpec> infer(std::span<const ArraySpec> inputs) const;
+
+ private:
+  const OpEntry* entry_;
+  std::shared_ptr<const void> settings_;
+};
+
+/// Makes an expression dense memory, for index maps that the memory's layout does not allow (a reshape of a
+/// permuted array): the planner adds a step, an eager call a temporary.
+class Materialise {
+ public:
+  virtual ~Materialise() = default;
+  virtual expr::Expr operator()(const expr::Expr& expression) = 0;
+};
+
+/// An op as its folder declares it, by a function `OpDef clip_def();` that calls `define_op`.
+struct OpDef {
+  std::string_view name;     ///< NumPy's, where it has one
+  std::string_view summary;  ///< one sentence
+  std::string_view alias;    ///< another library's name, accepted with a note
+  std::vector<std::string_view> inputs = {"x"};    ///< names for errors and `explain`
+  std::vector<std::string_view> outputs = {"out"};  ///< likewise
+  int optional_inputs = 0;  ///< how many of the last inputs may be left out
+
+  std::shared_ptr<void> (*make)() = nullptr;
+  void (*fields)(void* settings, FieldVisitor& visitor) = nullptr;
+  std::vector<ArraySpec> (*infer)(const void* settings, std::span<const ArraySpec> inputs) = nullptr;
+  /// Pointwise ops and index maps only; null for kernel ops, which have bodies instead.
+  expr::Expr (*lower)(const void* settings, std::span<const expr::Expr> inputs, Materialise& materialise) = nullptr;
+};
+
+using PrepareFn = std::unique_ptr<Body>(const Op& op, const Problem& problem, const Context& context);
+
+/// One row of the registry that CMake generates from the folders of ops/. A body is null where its source file
+/// does not exist or was left out of this build.
+struct OpEntry {
+  OpDef def;               ///< `<op>_def()` in <op>.cpp
+  PrepareFn* cpu = nullptr;   ///< `<op>_cpu` in <op>_cpu.cpp
+  PrepareFn* cuda = nullptr;  ///< `<op>_cuda` in <op>_cuda.cpp
+
+  bool is_pointwise() const { return def.lower != nullptr; }
+  PrepareFn* body(DeviceKind kind) const { return kind == DeviceKind::cpu ? cpu : cuda; }
+};
+
+/// Fills in the functions of an OpDef from an op's settings struct S and two or one free functions:
+///     std::vector<ArraySpec> infer(const S&, std::span<const ArraySpec>);
+///     expr::Expr lower(const S&, std::span<const expr::Expr>, Materialise&);      // pointwise ops
+template <class S, auto Infer, auto Lower = nullptr>
+OpDef define_op(OpDef text) {
+  text.make = [] { return std::static_pointer_cast<void>(std::make_shared<S>()); };
+  text.fields = [](void* settings, FieldVisitor& visitor) { static_cast<S*>(settings)->fields(visitor); };
+  text.infer = [](const void* settings, std::span<const ArraySpec> inputs) {
+    return Infer(*static_cast<const S*>(settings), inputs);
+  };
+  if constexpr (Lower != nullptr) {
+    text.lower = [](const void* settings, std::span<const expr::Expr> inputs, Materialise& materialise) {
+      return Lower(*static_cast<const S*>(settings), inputs, materialise);
+    };
+  }
+  return text;
+}
+
+}  // namespace forebay

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <forebay/pipeline/spec.h>
+
+namespace forebay {
+
+/// A value of the plan: one array that exists for each batch in flight (or, `temporary`, once for the stream).
+struct PlanValue {
+  enum class Kind : std::uint8_t {
+    column,     ///< read by the source, on the host (pinned where it travels to a GPU)
+    copied,     ///< a value moved to another device
+    temporary,  ///< between steps
+    output,     ///< handed to the consumer
+  };
+  Kind kind = Kind::temporary;
+  std::string name;  ///< the field, for people
+  ArraySpec spec;
+  Device device;
+  int column = -1;   ///< kind column: its number in the source
+};
+
+/// One unit of work of the plan, in order.
+struct PlanStep {
+  enum class Kind : std::uint8_t { copy, pointwise, kernel };
+  Kind kind = Kind::pointwise;
+  Device device;
+  std::vector<int> inputs;   ///< value numbers; of a pointwise step, its program's sources
+  std::vector<int> outputs;  ///< value numbers
+  expr::Program program;     ///< pointwise
+  std::vector<int> stages;   ///< stage numbers of the spec that it carries out
+  std::string label;         ///< "normalize + clip", "copy image to cuda:0"
+};
+
+/// A field of the batch.
+struct PlanOutput {
+  std::string name;
+  int value = -1;
+};
+
+/// The compiled, immutable program of a pipeline for one batch size. Printable; the executor only follows it.
+struct Plan {
+  std::shared_ptr<const Spec> spec;
+  std::int64_t batch_size = 0;
+  Device device;
+  std::vector<PlanValue> values;
+  std::vector<PlanStep> steps;
+  std::vector<PlanOutput> outputs;
+  std::vector<std::string> notes;  ///< what did not fuse and why, statistics that mix samples, CPU fall-backs
+
+  /// Bytes on the device (or the host, for a CPU pipeline) of one slot and of what is shared by all slots.
+  std::size_t device_bytes_per_slot() const;
+  std::size_t device_bytes_shared() const;
+  /// Bytes of host memory that one slot stages columns in.
+  std::size_t host_bytes_per_slot() const;
+  /// Of the columns that travel to a GPU, for one batch.
+  std::size_t copied_bytes() const;
+  int slots() const;  ///< allocated at start: the depth, one in use, one being filled
+};
+
+/// Checks everything that can be known without data and a GPU, and orders the work. `batch_size` overrides the
+/// spec's (the last, smaller batch of an epoch has a plan of its own).
+/// Errors: every mistake at once, a line each, with its position; kind invalid.
+std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size = 0);
+
+/// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes, notes.
+std::string to_string(const Plan& plan);
+
+}  // namespace forebay

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <forebay/ops/op.h>
+#include <forebay/pipeline/sampler.h>
+#include <forebay/pipeline/source.h>
+
+namespace forebay {
+
+/// Where a part of a spec was written. Empty file: built in C++.
+struct Position {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+/// `train.yaml:14:16`, or empty.
+std::string to_string(const Position& position);
+
+/// One op in the pipeline. Names that are not given follow the dataflow rule: a stage reads what the stage before
+/// it wrote (the first one the first column) and rebinds the name it read.
+struct StageSpec {
+  Op op;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::optional<Device> device;  ///< the pipeline's own when not given
+  Position position;
+};
+
+/// What was asked for: the whole pipeline, unresolved. Plain data, from a file or from the builder.
+struct Spec {
+  std::string name = "pipeline";
+  SourcePtr source;
+  std::int64_t batch_size = 0;
+  std::uint64_t seed = 0;
+  std::optional<Device> device;  ///< auto when not given: the first CUDA device, else the CPU
+  int num_threads = 0;           ///< of the CPU stream and of the readers; 0 is every core
+  int prefetch_queue_depth = 2;  ///< batches ready ahead
+  int max_held_batches = 16;     ///< batches that the consumer may hold at once before next() refuses
+  ShuffleMode shuffle = ShuffleMode::none;
+  LastBatchPolicy last_batch_policy = LastBatchPolicy::partial;
+  std::vector<StageSpec> stages;
+  std::vector<std::string> output;  ///< fields of the batch; empty: every column and every field a stage wrote
+  Position position;
+  Position batch_size_position, source_position, output_position;
+};
+
+}  // namespace forebay
