@@ -9,6 +9,9 @@ target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <string> <vector> 
 # <name>, and <name>_gpu for the cases with "cuda" in their names, which ctest reports as skipped without a GPU.
 function(forebay_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  if(NOT arg_SOURCES)
+    return()
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE forebay forebay_options forebay_kit ${arg_LIBRARIES})
   target_precompile_headers(${name} REUSE_FROM forebay_kit)

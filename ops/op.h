@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <forebay/array/array.h>
-#include <forebay/ops/expr/expr.h>
+#include <forebay/ops/expr/expression.h>
 #include <forebay/ops/fields.h>
 
 namespace forebay {
@@ -71,6 +71,8 @@ class Op {
 
   /// Shapes and dtypes of the outputs. Pure. Errors: invalid and unsupported, with the op's name first.
   std::vector<ArraySpec> infer(std::span<const ArraySpec> inputs) const;
+  /// One expression for each output, or nothing when the op (with these settings) has a body instead.
+  std::vector<expr::Expr> lower(std::span<const expr::Expr> inputs, Materialise& materialise) const;
 
  private:
   const OpEntry* entry_;
@@ -90,15 +92,20 @@ struct OpDef {
   std::string_view name;     ///< NumPy's, where it has one
   std::string_view summary;  ///< one sentence
   std::string_view alias;    ///< another library's name, accepted with a note
+  std::string_view example;  ///< a stage as YAML, "{op: clip, min: -3, max: 3}": `explain` prints it, tests run it
   std::vector<std::string_view> inputs = {"x"};    ///< names for errors and `explain`
-  std::vector<std::string_view> outputs = {"out"};  ///< likewise
+  /// Likewise. A stage names as many as it wants, from the first; `infer` gives all, and a body gets a null data
+  /// pointer for those that nobody reads.
+  std::vector<std::string_view> outputs = {"out"};
   int optional_inputs = 0;  ///< how many of the last inputs may be left out
 
   std::shared_ptr<void> (*make)() = nullptr;
   void (*fields)(void* settings, FieldVisitor& visitor) = nullptr;
   std::vector<ArraySpec> (*infer)(const void* settings, std::span<const ArraySpec> inputs) = nullptr;
-  /// Pointwise ops and index maps only; null for kernel ops, which have bodies instead.
-  expr::Expr (*lower)(const void* settings, std::span<const expr::Expr> inputs, Materialise& materialise) = nullptr;
+  /// Pointwise ops and index maps: one expression for each output. Null for kernel ops, which have bodies instead;
+  /// an op that is pointwise only with some settings returns nothing for the others (normalize with constants).
+  std::vector<expr::Expr> (*lower)(const void* settings, std::span<const expr::Expr> inputs,
+                                   Materialise& materialise) = nullptr;
 };
 
 using PrepareFn = std::unique_ptr<Body>(const Op& op, const Problem& problem, const Context& context);
@@ -110,13 +117,12 @@ struct OpEntry {
   PrepareFn* cpu = nullptr;   ///< `<op>_cpu` in <op>_cpu.cpp
   PrepareFn* cuda = nullptr;  ///< `<op>_cuda` in <op>_cuda.cpp
 
-  bool is_pointwise() const { return def.lower != nullptr; }
   PrepareFn* body(DeviceKind kind) const { return kind == DeviceKind::cpu ? cpu : cuda; }
 };
 
 /// Fills in the functions of an OpDef from an op's settings struct S and two or one free functions:
 ///     std::vector<ArraySpec> infer(const S&, std::span<const ArraySpec>);
-///     expr::Expr lower(const S&, std::span<const expr::Expr>, Materialise&);      // pointwise ops
+///     std::vector<expr::Expr> lower(const S&, std::span<const expr::Expr>, Materialise&);      // pointwise ops
 template <class S, auto Infer, auto Lower = nullptr>
 OpDef define_op(OpDef text) {
   text.make = [] { return std::static_pointer_cast<void>(std::make_shared<S>()); };

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <forebay/ops/expr/expr.h>
+#include <forebay/ops/expr/expression.h>
 #include <forebay/ops/op.h>
 
 namespace forebay::expr {
