@@ -53,6 +53,7 @@ struct Problem {
 };
 
 struct OpEntry;
+class Materialise;
 
 /// An op with its settings. Cheap to copy; the settings do not change.
 class Op {
