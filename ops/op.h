@@ -25,6 +25,9 @@ struct BatchInfo {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
   ArrayView sample_ids;  ///< i64 [batch size], on the device of the step
+  /// i64 [2]: epoch and batch, on the device of the step. A CUDA body that depends on them reads them from here:
+  /// its launches are replayed for later batches with the scalars of the first.
+  ArrayView position;
 };
 
 /// What a body gets at each run besides its arrays.
@@ -107,6 +110,9 @@ struct OpDef {
   /// an op that is pointwise only with some settings returns nothing for the others (normalize with constants).
   std::vector<expr::Expr> (*lower)(const void* settings, std::span<const expr::Expr> inputs,
                                    Materialise& materialise) = nullptr;
+  /// Whether a row of the result depends on other rows of the batch (axis 0), so that it changes with the batch size
+  /// and the order: `plan` says so. Null: only results without a batch axis do.
+  bool (*mixes_samples)(const void* settings, std::span<const ArraySpec> inputs) = nullptr;
 };
 
 using PrepareFn = std::unique_ptr<Body>(const Op& op, const Problem& problem, const Context& context);
