@@ -22,8 +22,12 @@ class MemoryResource {
 
 using MemoryPtr = std::shared_ptr<MemoryResource>;
 
-/// Host memory from the C library.
+/// Host memory from the C library. `deallocate` frees at once, without waiting for the stream: a task that uses
+/// the memory must hold the array (or its owner), not only its view.
 MemoryPtr host_memory();
+/// A block of the same memory that lives as long as its owner; for arrays that no stream has made. Null for 0 bytes.
+/// Errors: resource.
+std::shared_ptr<void> host_block(std::size_t bytes);
 /// Page-locked host memory, for copies that overlap with compute; plain host memory in a build without CUDA
 /// or on a machine without a device. Slow to allocate: keep what you get.
 MemoryPtr pinned_memory();

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <string>
+#include <utility>
 
 #include <forebay/array/error.h>
 #include <forebay/array/view.h>

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include <forebay/array/view.h>
 
@@ -10,7 +11,7 @@ namespace forebay {
 class StreamState;  // array/stream_state.h: one subclass per kind of device
 class EventState;
 
-/// A point in a stream. Copies share it. A default-constructed or never recorded event has already passed.
+/// A point in a stream. Copies share it; safe from any thread. A default-constructed or never recorded event has already passed.
 class Event {
  public:
   Event() = default;
@@ -21,15 +22,17 @@ class Event {
   /// Blocks the calling thread until the work before the last record is done.
   /// Errors: what that work failed with (CPU), or device.
   void synchronize() const;
-  /// cudaEvent_t on CUDA, null on the CPU.
+  /// cudaEvent_t on CUDA, null on the CPU. Good until the event is recorded again.
   void* native() const;
 
  private:
+  explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
   friend class Stream;
   std::shared_ptr<EventState> state_;
 };
 
-/// An in-order queue of work on one device. Copies share the queue; the last one drains it and closes it.
+/// An in-order queue of work on one device. Copies share the queue; the last one drains it and closes it
+/// (in a task of that very queue it does not wait: the queue's thread finishes alone).
 ///
 /// CPU: a thread of its own with an oneTBB arena, so that `parallel_for` inside a task uses that arena and an
 /// ordering bug shows without a GPU. CUDA: a non-blocking cudaStream_t.
@@ -47,16 +50,22 @@ class Stream {
 
   /// Makes later work in this stream wait for `event`; returns at once. Streams of any devices mix.
   void wait(const Event& event) const;
-  /// Moves `event` to the end of the work enqueued so far. The event must belong to a device of this kind.
+  /// Moves `event` to the end of the work enqueued so far; those who wait for its last place still do. An empty event
+  /// is created. Errors: invalid when it belongs to another device.
   void record(Event& event) const;
   /// A new event at the end of the work enqueued so far.
   Event record() const;
 
   /// Runs `task` on a host thread after the work before it. On CUDA it must not call CUDA. An exception on the
-  /// CPU fails the stream: later tasks are skipped and `synchronize` (or a waiting event) throws it.
+  /// CPU fails the stream for good: later tasks are skipped, and `synchronize` and the events recorded behind it
+  /// throw it; a CPU stream that waits for such an event fails as well.
   void enqueue(std::function<void()> task) const;
 
-  /// Blocks until all work enqueued so far is done. Errors: the first failure of that work.
+  /// Holds `owner` at least until the work enqueued so far is done; for memory of another stream or of the host.
+  void keep(std::shared_ptr<const void> owner) const;
+
+  /// Blocks until all work enqueued so far is done. Errors: the first failure of that work; invalid in a task of this
+  /// same CPU stream.
   void synchronize() const;
 
   /// Both name the same queue.

@@ -102,6 +102,7 @@ constexpr bool is_dense(const ArrayView& view) { return is_dense(view.shape, vie
 ArrayView permute(const ArrayView& view, const Dims& axes);
 
 /// Elements start, start+step, .. before stop on `axis`, with NumPy's clamping; `step` may be negative, not 0.
+/// Negative positions count from the end; INT64_MIN and INT64_MAX stand for an open end (x[::-1] is INT64_MAX, INT64_MIN, -1).
 ArrayView slice(const ArrayView& view, int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
 
 /// Repeats axes of extent 1 (and missing leading axes) to `shape` with stride 0, by NumPy's broadcasting.
@@ -116,6 +117,9 @@ ArrayView reshape(const ArrayView& view, const Dims& shape);
 
 /// Resolves one -1 in `shape` against `count`. Errors: invalid when it does not divide.
 Dims resolve_reshape(std::int64_t count, const Dims& shape);
+
+/// Errors: invalid for a negative extent, or when the array would have more than 2^63 - 1 bytes.
+void check_shape(const Dims& shape, Dtype dtype);
 
 /// The common shape of two by NumPy's broadcasting. Errors: invalid, naming both shapes.
 Dims broadcast_shapes(const Dims& a, const Dims& b);
