@@ -54,6 +54,10 @@ build_ducc0() {
   archive=$(echo "$folder"/src/ducc0-*.tar.gz)
   tar -xzf "$archive" -C "$folder/src"
   source=${archive%.tar.gz}
+  # Built without threads of its own, ducc0 has no lock around its cache of plans; we call it from many threads.
+  sed -i -e '0,/#include/s//#include <mutex>\n#include/' -e 's/static Mutex mut;/static std::mutex mut;/' \
+    -e 's/LockGuard lock(mut);/std::lock_guard<std::mutex> lock(mut);/' "$source/src/ducc0/fft/fftnd_impl.h"
+  grep -q 'static std::mutex mut;' "$source/src/ducc0/fft/fftnd_impl.h"
   mkdir -p "$folder/ducc0/include" "$folder/ducc0/lib" "$folder/src/objects"
   (cd "$source/src" && find ducc0 -name '*.h' -exec cp --parents {} "$folder/ducc0/include" \;)
   for file in fft/fft_inst1 fft/fft_inst2 infra/threading infra/string_utils infra/mav; do
