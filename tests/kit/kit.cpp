@@ -27,8 +27,6 @@ template <class T>
 T from_double(double value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value != 0;
-  } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return T(static_cast<float>(value));
   } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
     return T(static_cast<typename T::value_type>(value), 0);
   } else {
@@ -98,6 +96,8 @@ testing::AssertionResult compare(const Array& host, std::span<const Want> want, 
 }  // namespace
 
 std::vector<Device> devices() { return {Device::cpu(), Device::cuda()}; }
+
+std::string device_name(const testing::TestParamInfo<Device>& info) { return info.param.is_cuda() ? "cuda" : "cpu"; }
 
 std::string absence(Device device) {
   if (device.is_cuda() && cuda_device_count() <= device.index) return cuda_absence_reason();

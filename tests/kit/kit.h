@@ -23,6 +23,8 @@ namespace forebay::kit {
 
 /// cpu and cuda: a test runs its one body on each, with SKIP_WITHOUT(device) first.
 std::vector<Device> devices();
+/// Names the instances of such a test: `cpu`, `cuda`.
+std::string device_name(const testing::TestParamInfo<Device>& info);
 /// Why `device` cannot be used here; empty when it can.
 std::string absence(Device device);
 
