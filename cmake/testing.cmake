@@ -5,16 +5,19 @@ target_link_libraries(forebay_kit PUBLIC forebay forebay_options GTest::gtest GT
 target_include_directories(forebay_kit PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <string> <vector> <functional>)
 
-# forebay_test(<name> SOURCES ... [LIBRARIES ...] [LABELS ...]): a GoogleTest program, run as two tests:
-# <name>, and <name>_gpu for the cases with "cuda" in their names, which ctest reports as skipped without a GPU.
+# forebay_test(<name> SOURCES ... [LIBRARIES ...] [LABELS ...] [PRECOMPILED <target>]): a GoogleTest program with the
+# precompiled header of forebay_kit (or of another target), run as two tests: <name>, and <name>_gpu for the cases with "cuda" in their names, which ctest reports as skipped without a GPU.
 function(forebay_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT arg_SOURCES)
     return()
   endif()
+  if(NOT arg_PRECOMPILED)
+    set(arg_PRECOMPILED forebay_kit)
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE forebay forebay_options forebay_kit ${arg_LIBRARIES})
-  target_precompile_headers(${name} REUSE_FROM forebay_kit)
+  target_precompile_headers(${name} REUSE_FROM ${arg_PRECOMPILED})
   set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*cuda*:*Cuda* --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS "unit;${arg_LABELS}")

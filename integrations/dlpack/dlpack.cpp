@@ -102,10 +102,10 @@ std::string dl_name(const DLDataType& type) {
                                            "float6_e2m3fn",
                                            "float6_e3m2fn",
                                            "float4_e2m1fn"};
-  std::string name =
-      type.code < std::size(kNames) ? kNames[type.code] : fmt::format("code {} of ", type.code);
-  if (type.code < kDLFloat8_e3m4 || type.code >= std::size(kNames))
-    name += fmt::format("{}", type.bits);
+  const bool known = type.code < std::size(kNames);
+  std::string name = known ? kNames[type.code] : fmt::format("code {} of ", type.code);
+  if (type.code < kDLFloat8_e3m4) name += fmt::format("{}", type.bits);
+  if (!known) name += fmt::format("{} bits", type.bits);
   if (type.lanes != 1) name += fmt::format(" in {} lanes", type.lanes);
   return name;
 }

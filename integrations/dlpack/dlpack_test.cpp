@@ -142,11 +142,12 @@ TYPED_TEST(Dlpack, RefusesToExportNegativeStrides) {
 
 TYPED_TEST(Dlpack, MakesStridesThatMeanNothingPositive) {
   const Array array = kit::random({2, 3}, Dtype::f32, 1);
-  for (const Array& view : {array.slice(1, 1, 0, -1), array.slice(1, 0, 2, -1)}) {
-    ASSERT_LT(view.strides()[1], 0);
-    auto* managed = TypeParam::to(view);
+  for (const std::int64_t extent : {1, 0}) {
+    ArrayView view = array.slice(1, 0, extent).view();
+    view.strides[1] = -1;
+    auto* managed = TypeParam::to(array.with_view(view));
     EXPECT_GE(managed->dl_tensor.strides[1], 0);
-    EXPECT_TRUE(kit::same_bits(from_dlpack(managed), view));
+    EXPECT_TRUE(kit::same_bits(from_dlpack(managed), array.with_view(view)));
   }
 }
 
