@@ -10,6 +10,10 @@ namespace forebay {
 
 class StreamState;  // array/stream_state.h: one subclass per kind of device
 class EventState;
+class Event;
+namespace cuda {
+Event create_timing_event(Device device);  // cuda/graph.h
+}
 
 /// A point in a stream. Copies share it; safe from any thread. A default-constructed or never recorded event has already passed.
 class Event {
@@ -28,6 +32,7 @@ class Event {
  private:
   explicit Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
   friend class Stream;
+  friend Event cuda::create_timing_event(Device device);
   std::shared_ptr<EventState> state_;
 };
 

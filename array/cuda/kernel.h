@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +10,9 @@
 
 namespace forebay::cuda {
 
-/// Device code as text, for NVRTC. It includes nothing; the prelude (cuda/prelude.cu: the fixed-width integer
-/// types, f16/bf16 conversions, saturating casts, complex, NaN-propagating min and max) is put before it.
+/// Device code as text, for NVRTC. It includes nothing; the prelude (cuda/prelude.cu: the
+/// fixed-width integer types, f16/bf16 conversions, saturating casts, complex, NaN-propagating min
+/// and max) is put before it.
 struct KernelSource {
   std::string name;                  ///< of the extern "C" __global__ function
   std::string text;                  ///< CUDA C++
@@ -22,19 +23,24 @@ struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// A kernel loaded on one device. Thread-safe; lives as long as the process's use of it.
+/// A kernel loaded on one device. Thread-safe. What it loaded stays until the process ends.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// Enqueues a launch on `stream`; `arguments` are pointers to the parameters, in order.
-  /// Errors: device, naming the kernel and the launch shape.
-  virtual void launch(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
-                      std::initializer_list<const void*> arguments) const = 0;
+  /// Enqueues a launch on `stream`; `arguments` are pointers to the parameters, in order. A grid
+  /// with an extent of 0 launches nothing. `shared_bytes` may be as large as the device allows
+  /// (DeviceLimits). Errors: invalid for a stream of another device; device, naming the kernel and
+  /// the launch shape.
+  void launch(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
+              std::initializer_list<const void*> arguments) const {
+    launch_array(stream, grid, block, shared_bytes, arguments.begin());
+  }
   void launch(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
               const std::vector<const void*>& arguments) const {
     launch_array(stream, grid, block, shared_bytes, arguments.data());
   }
-  /// Blocks of `threads` and `shared_bytes` that one multiprocessor holds at once, times the multiprocessors.
+  /// Blocks of `threads` and `shared_bytes` that one multiprocessor holds at once, times the
+  /// multiprocessors.
   virtual int resident_blocks(int threads, std::size_t shared_bytes) const = 0;
 
  protected:
@@ -42,29 +48,33 @@ class Kernel {
                             const void* const* arguments) const = 0;
 };
 
-/// The kernel for `device`: from this process, else from the disk cache, else compiled by NVRTC (and cached:
-/// keyed by source, options, architecture and NVRTC version; written to a temporary name and renamed; checksummed;
-/// an unwritable or full disk only costs the caching). The folder is $FOREBAY_CACHE_DIR, else
-/// $XDG_CACHE_HOME/forebay, else ~/.cache/forebay.
-/// Errors: device, with NVRTC's log and the source lines it names.
+/// The kernel for `device`: from this process, else from the disk cache, else compiled by NVRTC
+/// (and cached: keyed by source, options, architecture and NVRTC version; written to a temporary
+/// name and renamed; checksummed; an unwritable or full disk only costs the caching). The folder is
+/// $FOREBAY_CACHE_DIR, else $XDG_CACHE_HOME/forebay, else ~/.cache/forebay. Threads that want the
+/// same kernel at once compile it once. Errors: unsupported for a device that is not there or older
+/// than compute capability 8.0; device, with NVRTC's log and the source lines it names.
 std::shared_ptr<const Kernel> load_kernel(const KernelSource& source, Device device);
 
 /// The cubin of `source` for an architecture such as 90; needs no GPU. Errors: as load_kernel.
+/// For an architecture newer than NVRTC it is PTX, which the driver finishes.
 std::string compile_kernel(const KernelSource& source, int architecture);
 
-/// While one lives, load_kernel compiles for `architectures` and returns a kernel that cannot be launched, and
-/// remembers how many it compiled: so that tests can prepare every op without a GPU.
+/// While one lives, load_kernel compiles for `architectures` and returns a kernel that cannot be
+/// launched, and remembers how many it compiled: so that tests can prepare every op without a GPU.
 class CompileOnly {
  public:
   explicit CompileOnly(std::vector<int> architectures);
   ~CompileOnly();
   CompileOnly(const CompileOnly&) = delete;
   CompileOnly& operator=(const CompileOnly&) = delete;
+  /// Different kernels loaded so far, each compiled for every architecture.
   int compiled() const;
 
+  struct State;  ///< internal: compile_only.h
+
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 /// The text that load_kernel puts before every kernel.

@@ -1,0 +1,30 @@
+#pragma once
+
+// Internal: what the capture of a graph means for the calls made meanwhile.
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <vector>
+
+namespace forebay::cuda {
+
+using Owners = std::vector<std::shared_ptr<const void>>;
+
+/// What the graph that this thread is capturing must hold while it can be replayed; null outside a
+/// capture.
+inline thread_local Owners* captured_owners = nullptr;
+
+/// Allows calls that know nothing of the capture in progress, which CUDA would answer by ending it.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+}  // namespace forebay::cuda
