@@ -5,10 +5,13 @@
 namespace forebay {
 
 /// A permutation of 0..size-1 that is computed, not stored: position -> index, the same on every machine.
-/// Balanced Feistel network over the next even power of two with Philox rounds keyed by (seed, epoch), walking
-/// the cycle until the value is below `size` (format-preserving encryption; Black and Rogaway, 2002).
+/// A Feistel network over the smallest power of two that holds `size`, whose round keys come from Philox4x32-10 with
+/// key `seed` and counter (round, epoch), walking the cycle until the value is below `size` (format-preserving
+/// encryption; Black and Rogaway, 2002). Less than two walks on average.
+/// Errors: invalid for a negative size.
 class Permutation {
  public:
+  static constexpr int kRounds = 12;
   Permutation(std::int64_t size, std::uint64_t seed, std::int64_t epoch);
   /// The index at `position`, 0 <= position < size.
   std::int64_t operator()(std::int64_t position) const;
@@ -16,15 +19,15 @@ class Permutation {
 
  private:
   std::int64_t size_;
-  int half_bits_;
-  std::uint32_t key_[4];
+  int left_bits_, right_bits_;
+  std::uint64_t keys_[kRounds];
 };
 
 enum class ShuffleMode : std::uint8_t { none, full };
 enum class LastBatchPolicy : std::uint8_t { partial, drop, fill };
 
 /// Which samples make up each batch of an epoch. Pure arithmetic on (size, seed, epoch).
-/// `fill` completes the last batch with samples from the start of the epoch's order.
+/// `fill` completes the last batch with samples from the start of the epoch's order; `drop` leaves it out.
 class Sampler {
  public:
   struct Settings {
