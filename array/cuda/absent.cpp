@@ -1,6 +1,7 @@
 // The CUDA backend of a build without CUDA.
 
 #include <forebay/array/cuda/backend.h>
+#include <forebay/array/cuda/graph.h>
 #include <forebay/array/require.h>
 
 namespace forebay::cuda {
@@ -21,5 +22,12 @@ MemoryPtr pinned_memory() { return host_memory(); }
 MemoryPtr device_memory(int) { fail_absent(); }
 void copy_bytes(void*, Device, const void*, Device, std::size_t, const Stream&) { fail_absent(); }
 void fill_bytes(void*, Device, unsigned char, std::size_t, const Stream&) { fail_absent(); }
+
+std::shared_ptr<Graph> Graph::capture(const Stream&, const std::function<void()>&) {
+  fail_absent();
+}
+void relax_capture_mode_of_this_thread() {}
+Event create_timing_event(Device) { fail_absent(); }
+float elapsed_ms(const Event&, const Event&) { fail_absent(); }
 
 }  // namespace forebay::cuda
