@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -25,7 +26,14 @@ class HostMemory final : public MemoryResource {
  public:
   Device device() const override { return Device::cpu(); }
   void* allocate(std::size_t bytes, const Stream&) override { return allocate_host(bytes); }
-  void deallocate(void* data, std::size_t, const Stream&) noexcept override { free_host(data); }
+  void deallocate(void* data, std::size_t, const Stream& stream) noexcept override {
+    if (data == nullptr) return;
+    try {
+      stream.keep(std::shared_ptr<void>(data, free_host));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the queue; the owner has freed
+                     // it already
+    }
+  }
 };
 
 }  // namespace

@@ -22,8 +22,7 @@ class MemoryResource {
 
 using MemoryPtr = std::shared_ptr<MemoryResource>;
 
-/// Host memory from the C library. `deallocate` frees at once, without waiting for the stream: a task that uses
-/// the memory must hold the array (or its owner), not only its view.
+/// Host memory from the C library; freed when the work enqueued on the stream before `deallocate` is done.
 MemoryPtr host_memory();
 /// A block of the same memory that lives as long as its owner; for arrays that no stream has made. Null for 0 bytes.
 /// Errors: resource.
