@@ -33,9 +33,9 @@ struct ConstantArray {
 
 /// What there is to know of one setting. `min` and `max` bound every number in it.
 struct Field {
-  std::string_view name;
-  std::string_view doc;    ///< one sentence, with the unit
-  std::string_view alias;  ///< another library's name for it, accepted with a note
+  std::string_view name = {};
+  std::string_view doc = {};    ///< one sentence, with the unit
+  std::string_view alias = {};  ///< another library's name for it, accepted with a note
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool required = false;

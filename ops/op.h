@@ -93,10 +93,10 @@ class Materialise {
 
 /// An op as its folder declares it, by a function `OpDef clip_def();` that calls `define_op`.
 struct OpDef {
-  std::string_view name;     ///< NumPy's, where it has one
-  std::string_view summary;  ///< one sentence
-  std::string_view alias;    ///< another library's name, accepted with a note
-  std::string_view example;  ///< a stage as YAML, "{op: clip, min: -3, max: 3}": `explain` prints it, tests run it
+  std::string_view name = {};     ///< NumPy's, where it has one
+  std::string_view summary = {};  ///< one sentence
+  std::string_view alias = {};    ///< another library's name, accepted with a note
+  std::string_view example = {};  ///< a stage as YAML, "{op: clip, min: -3, max: 3}": `explain` prints it, tests run it
   std::vector<std::string_view> inputs = {"x"};    ///< names for errors and `explain`
   /// Likewise. A stage names as many as it wants, from the first; `infer` gives all, and a body gets a null data
   /// pointer for those that nobody reads.

@@ -1,0 +1,43 @@
+#include <forebay/ops/checks.h>
+
+#include <forebay/array/require.h>
+
+namespace forebay {
+
+std::string to_string(DtypeSet dtypes) {
+  std::string text;
+  const auto add = [&text](std::string_view word) {
+    if (!text.empty()) text += ", ";
+    text += word;
+  };
+  const auto has_all = [&](DtypeSet group) {
+    for (Dtype dtype : kAllDtypes) {
+      if (group.has(dtype) && !dtypes.has(dtype)) return false;
+    }
+    return true;
+  };
+  const bool integers = has_all(kIntegers);
+  for (Dtype dtype : kAllDtypes) {
+    if (!dtypes.has(dtype)) continue;
+    if (integers && is_integer(dtype)) {
+      if (dtype == Dtype::u8) add("integers");
+    } else {
+      add(name_of(dtype));
+    }
+  }
+  return text;
+}
+
+void check_dtype(std::string_view op, std::string_view argument, Dtype dtype, DtypeSet supported) {
+  FOREBAY_REQUIRE(supported.has(dtype), unsupported, "{}: `{}` has dtype {}; supported: {}. Add {} stage before it.", op,
+                  argument, name_of(dtype), to_string(supported),
+                  is_complex(dtype) ? "an `abs`" : "a `cast`");
+}
+
+Dtype float_result(std::string_view op, Dtype input, const std::optional<Dtype>& wanted) {
+  FOREBAY_REQUIRE(!wanted || is_float(*wanted), invalid, "{}: `dtype` is {}; it must be f16, bf16, f32 or f64.", op,
+                  name_of(*wanted));
+  return wanted.value_or(is_float(input) ? input : Dtype::f32);
+}
+
+}  // namespace forebay

@@ -1,0 +1,146 @@
+#include <forebay/ops/expr/cpu_loops.h>
+
+// neg, abs, sign, + - * /, pow of integers, minimum and maximum.
+namespace forebay::expr {
+namespace {
+
+/// Integers compute modulo 2^bits, in an unsigned type that C++ does not promote to a signed one.
+template <class T>
+using Wrapping = std::conditional_t<(sizeof(T) < 4), std::uint32_t, std::make_unsigned_t<T>>;
+
+template <class T, class F>
+T wrapping(F compute, T a, T b) {
+  using U = Wrapping<T>;
+  return static_cast<T>(compute(static_cast<U>(a), static_cast<U>(b)));
+}
+
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return wrapping([](auto x, auto y) { return x + y; }, a, b);
+    else return a + b;
+  }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return wrapping([](auto x, auto y) { return x - y; }, a, b);
+    else return a - b;
+  }
+};
+struct Mul {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) return wrapping([](auto x, auto y) { return x * y; }, a, b);
+    else return a * b;
+  }
+};
+
+/// Integers: the floor of the quotient, as NumPy's `//`; 0 for a divisor of 0, and the one overflow wraps.
+struct Div {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return Sub{}(T(0), a);
+        const T quotient = static_cast<T>(a / b);
+        return static_cast<T>(quotient - ((a % b != 0) && ((a < 0) != (b < 0))));
+      } else {
+        return static_cast<T>(a / b);
+      }
+    } else {
+      return a / b;
+    }
+  }
+};
+
+/// Modulo 2^bits; a negative exponent gives the real result's integer part, which is 0 but for 1 and -1.
+struct IntegerPow {
+  template <class T>
+  T operator()(T base, T exponent) const {
+    if constexpr (std::is_signed_v<T>) {
+      if (exponent < 0) {
+        const bool odd = (exponent & 1) != 0;
+        return base == 1 ? T(1) : base == T(-1) ? (odd ? T(-1) : T(1)) : T(0);
+      }
+    }
+    T result = 1;
+    for (auto left = static_cast<std::make_unsigned_t<T>>(exponent); left != 0;) {
+      if ((left & 1U) != 0) result = Mul{}(result, base);
+      base = Mul{}(base, base);
+      left = static_cast<std::make_unsigned_t<T>>(left >> 1);
+    }
+    return result;
+  }
+};
+
+struct Neg {
+  template <class T>
+  T operator()(T a) const {
+    if constexpr (std::is_integral_v<T>) return Sub{}(T(0), a);
+    else return -a;
+  }
+};
+struct Abs {
+  template <class T>
+  T operator()(T a) const {
+    if constexpr (std::is_integral_v<T>) return a < 0 ? Neg{}(a) : a;
+    else return std::abs(a);
+  }
+};
+struct Sign {
+  template <class T>
+  T operator()(T a) const {
+    const T sign = static_cast<T>((a > 0) - (a < 0));
+    return a == a ? sign : a;
+  }
+};
+
+// NaN in either operand gives NaN; of equal ones the second, which decides the sign of zero.
+struct Minimum {
+  template <class T>
+  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+};
+struct Maximum {
+  template <class T>
+  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+};
+
+template <class T>
+CpuLoop* loop_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::minimum: return loop2<T, T, Minimum>;
+    case Opcode::maximum: return loop2<T, T, Maximum>;
+    default: break;
+  }
+  if constexpr (!std::is_same_v<T, Bool>) {
+    switch (opcode) {
+      case Opcode::neg: return loop1<T, T, Neg>;
+      case Opcode::abs: return loop1<T, T, Abs>;
+      case Opcode::sign: return loop1<T, T, Sign>;
+      case Opcode::add: return loop2<T, T, Add>;
+      case Opcode::sub: return loop2<T, T, Sub>;
+      case Opcode::mul: return loop2<T, T, Mul>;
+      case Opcode::div: return loop2<T, T, Div>;
+      case Opcode::pow:
+        if constexpr (std::is_integral_v<T>) return loop2<T, T, IntegerPow>;
+        break;
+      default: break;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CpuLoop* cpu_arithmetic_loop(Opcode opcode, Dtype operand) {
+  CpuLoop* loop = nullptr;
+  if (is_complex(operand)) return loop;
+  using Real = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
+                     std::int32_t, std::int64_t, Half, BFloat16, float, double>;
+  dispatch(Real{}, operand, "arithmetic", "operand", [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
+  return loop;
+}
+
+}  // namespace forebay::expr
