@@ -1,0 +1,283 @@
+#include <forebay/pipeline/config/bind.h>
+
+#include <limits>
+
+#include <forebay/array/require.h>
+#include <forebay/ops/registry.h>
+#include <forebay/pipeline/config/keys.h>
+#include <forebay/pipeline/config/map_reader.h>
+#include <forebay/pipeline/config/settings.h>
+
+namespace forebay::config {
+namespace {
+
+constexpr std::int64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
+
+/// The device that a `device:` names; no value for auto, and for a mistake.
+/// `override`: the value does not count, so that only its form is checked.
+std::optional<Device> read_device(MapReader& reader, bool overridden) {
+  const Node* node = reader.find("device");
+  if (node == nullptr || (node->kind == Node::Kind::scalar && node->text == "auto"))
+    return std::nullopt;
+  try {
+    return device_from_name(node->kind == Node::Kind::scalar ? node->text.c_str() : "");
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::invalid) {
+      reader.wrong("device", *node, "it must be auto, cpu, cuda or cuda:N");
+    } else if (!overridden) {
+      reader.mistake(node->position, error.what());
+    }
+    return std::nullopt;
+  }
+}
+
+class PipelineBinder {
+ public:
+  PipelineBinder(const Node& root, const std::string& folder, Report& report)
+      : folder_(folder),
+        report_(report),
+        reader_(root, MapReader::names(pipeline_keys()), "", report) {
+    spec_.position = root.position;
+  }
+
+  Bound bind(const std::optional<Device>& device) {
+    bind_version();
+    bind_numbers();
+    bind_device(device);
+    bind_last_batch();
+    bind_shuffle();
+    const std::size_t before = report_.mistakes();
+    if (reader_.require("batch_size", "an integer, at least 1") != nullptr) {
+      spec_.batch_size_position = reader_.find("batch_size")->position;
+      reader_.read_integer("batch_size", spec_.batch_size, 1, kMaxInt64);
+    }
+    bind_source();
+    bind_stages();
+    if (const Node* output = reader_.find("output")) spec_.output_position = output->position;
+    reader_.read_words("output", spec_.output);
+    return {std::move(spec_), report_.mistakes() == before};
+  }
+
+ private:
+  void bind_version() {
+    std::int64_t version = 1;
+    if (reader_.require("version", "1") == nullptr || !reader_.read_into("version", version) ||
+        version == 1)
+      return;
+    reader_.wrong("version", *reader_.find("version"), "it must be 1");
+  }
+
+  void bind_numbers() {
+    reader_.read_into("name", spec_.name);
+    Number seed;
+    if (reader_.read_into("seed", seed) && reader_.find("seed") != nullptr) {
+      if (!seed.is_integer() || (seed.kind() == Number::Kind::i64 && seed.i64() < 0)) {
+        reader_.wrong("seed", *reader_.find("seed"), "it must be an integer of at least 0");
+      } else {
+        spec_.seed =
+            seed.kind() == Number::Kind::u64 ? seed.u64() : static_cast<std::uint64_t>(seed.i64());
+      }
+    }
+    bind_int("num_threads", spec_.num_threads, 0, 4096);
+    bind_int("prefetch_queue_depth", spec_.prefetch_queue_depth, 1, 1024);
+    bind_int("max_held_batches", spec_.max_held_batches, 1, 65536);
+  }
+
+  void bind_int(std::string_view name, int& value, int low, int high) {
+    std::int64_t wide = value;
+    if (reader_.read_integer(name, wide, low, high)) value = static_cast<int>(wide);
+  }
+
+  void bind_device(const std::optional<Device>& device) {
+    spec_.device = read_device(reader_, device.has_value());
+    if (const Node* node = reader_.find("device_id")) {
+      std::int64_t index = 0;
+      if (reader_.find("device") != nullptr) {
+        reader_.mistake(node->position,
+                        "`device_id` and `device` say the same thing; keep `device`.");
+      } else if (reader_.read_integer("device_id", index, 0, 1023)) {
+        const std::string name = fmt::format("cuda:{}", index);
+        report_.note(node->position,
+                     fmt::format("`device_id: {}` is `device: {}` here.", index, name));
+        spec_.device = Device::cuda(static_cast<int>(index));
+        if (!device) require_device(*node, name);
+      }
+    }
+    if (device) spec_.device = device;
+  }
+
+  void require_device(const Node& node, const std::string& name) {
+    try {
+      device_from_name(name.c_str());
+    } catch (const Error& error) {
+      reader_.mistake(node.position, error.what());
+    }
+  }
+
+  void bind_last_batch() {
+    int policy = static_cast<int>(spec_.last_batch_policy);
+    reader_.read_choice("last_batch_policy", policy, kLastBatchPolicies);
+    if (const Node* node = reader_.find("drop_last")) {
+      bool drop = false;
+      if (reader_.find("last_batch_policy") != nullptr) {
+        reader_.mistake(
+            node->position,
+            "`drop_last` and `last_batch_policy` say the same thing; keep `last_batch_policy`.");
+      } else if (reader_.read_into("drop_last", drop)) {
+        policy = static_cast<int>(drop ? LastBatchPolicy::drop : LastBatchPolicy::partial);
+        report_.note(node->position, fmt::format("`drop_last: {}` is `last_batch_policy: {}` here.",
+                                                 drop, kLastBatchPolicies[policy]));
+      }
+    }
+    spec_.last_batch_policy = static_cast<LastBatchPolicy>(policy);
+  }
+
+  /// A map, or what other loaders take: true and false.
+  void bind_shuffle() {
+    const Node* node = reader_.find("shuffle");
+    if (node == nullptr) return;
+    bool full = false;
+    if (node->kind == Node::Kind::map) {
+      MapReader shuffle(*node, MapReader::names(shuffle_keys()), "shuffle: ", report_);
+      int mode = static_cast<int>(spec_.shuffle);
+      shuffle.read_choice("mode", mode, kShuffleModes);
+      spec_.shuffle = static_cast<ShuffleMode>(mode);
+    } else if (node->kind == Node::Kind::scalar &&
+               (node->text == "true" || node->text == "false")) {
+      full = node->text == "true";
+      spec_.shuffle = full ? ShuffleMode::full : ShuffleMode::none;
+      report_.note(node->position, fmt::format("`shuffle: {}` is `shuffle: {{mode: {}}}` here.",
+                                               full, kShuffleModes[full ? 1 : 0]));
+    } else {
+      reader_.wrong("shuffle", *node, "it must be a map such as {mode: full}");
+    }
+  }
+
+  void bind_source() {
+    constexpr std::string_view kShape = "a map such as {type: npy, columns: {x: data/x.npy}}";
+    const Node* node = reader_.require("source", kShape);
+    if (node == nullptr) return;
+    spec_.source_position = node->position;
+    if (node->kind != Node::Kind::map)
+      return reader_.wrong("source", *node, "it must be " + std::string(kShape));
+    MapReader source(*node, MapReader::names(source_keys()), "source: ", report_);
+    int type = 0;
+    constexpr std::string_view kTypes[] = {"npy"};
+    if (source.require("type", "npy") != nullptr) source.read_choice("type", type, kTypes);
+    const Node* columns =
+        source.require("columns", "a map of fields to .npy files, {x: data/x.npy}");
+    if (columns == nullptr) return;
+    if (columns->kind != Node::Kind::map || columns->entries.empty()) {
+      return source.wrong("columns", *columns,
+                          "it must be a map of fields to .npy files, {x: data/x.npy}");
+    }
+    open_columns(source, *columns);
+  }
+
+  /// Each file on its own first, so that everything that is wrong with any of them is said.
+  void open_columns(MapReader& source, const Node& columns) {
+    const std::size_t before = report_.mistakes();
+    std::vector<std::pair<std::string, std::string>> files;
+    for (const Node::Entry& column : columns.entries) {
+      if (column.value.kind != Node::Kind::scalar || column.value.text.empty()) {
+        source.wrong("columns." + column.key, column.value, "it must be the path of a .npy file");
+        continue;
+      }
+      files.emplace_back(column.key, resolve_path(folder_, column.value.text));
+      try {
+        npy_source({files.back()});
+      } catch (const Error& error) {
+        source.mistake(column.value.position,
+                       fmt::format("column `{}`: {}", column.key, error.what()));
+      }
+    }
+    if (report_.mistakes() != before) return;
+    try {
+      spec_.source = npy_source(files);
+    } catch (const Error& error) {
+      source.mistake(columns.position, error.what());
+    }
+  }
+
+  void bind_stages() {
+    const Node* node = reader_.find("stages");
+    if (node == nullptr || node->kind == Node::Kind::null) return;
+    if (node->kind != Node::Kind::sequence) {
+      return reader_.wrong("stages", *node,
+                           "it must be a list of maps such as {op: clip, min: -3, max: 3}");
+    }
+    for (const Node& item : node->items) {
+      const int number = static_cast<int>(&item - node->items.data()) + 1;
+      if (auto stage = bind_stage(item, number, folder_, report_))
+        spec_.stages.push_back(std::move(*stage));
+    }
+  }
+
+  const std::string& folder_;
+  Report& report_;
+  MapReader reader_;
+  Spec spec_;
+};
+
+/// Null and a mistake when there is no such op.
+const OpEntry* find_stage_op(const Node& node, const std::string& title, Report& report) {
+  const auto* given = node.kind == Node::Kind::map ? node.find("op") : nullptr;
+  if (given == nullptr || given->value.kind != Node::Kind::scalar) {
+    report.mistake(
+        given == nullptr ? node.position : given->value.position,
+        given == nullptr && node.kind == Node::Kind::map
+            ? title + ": `op` is missing; it must be the name of an op."
+            : fmt::format("{} is {}; it must be a map such as {{op: clip, min: -3, max: 3}}.",
+                          title, node.describe()));
+    return nullptr;
+  }
+  try {
+    const OpEntry& entry = find_op(given->value.text);
+    if (entry.def.name != given->value.text) {
+      report.note(given->value.position, fmt::format("{}: op `{}` is called `{}` here.", title,
+                                                     given->value.text, entry.def.name));
+    }
+    return &entry;
+  } catch (const Error& error) {
+    report.mistake(given->value.position, title + ": " + error.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<StageSpec> bind_stage(const Node& node, int number, const std::string& folder,
+                                    Report& report) {
+  const std::size_t before = report.mistakes();
+  const std::string title = fmt::format("stage {}", number);
+  const OpEntry* entry = find_stage_op(node, title, report);
+  if (entry == nullptr) return std::nullopt;
+  std::vector<MapReader::Name> names = setting_names(entry->def);
+  for (auto& name : MapReader::names(stage_keys()))
+    names.push_back(std::move(name));
+  MapReader reader(node, std::move(names), fmt::format("{} ({}): ", title, entry->def.name),
+                   report);
+
+  StageSpec stage{.op = Op(*entry, bind_settings(entry->def, reader, folder)),
+                  .inputs = {},
+                  .outputs = {},
+                  .device = read_device(reader, false),
+                  .position = node.position};
+  reader.read_words("inputs", stage.inputs);
+  reader.read_words("outputs", stage.outputs);
+  if (report.mistakes() != before) return std::nullopt;
+  return stage;
+}
+
+Bound bind_pipeline(const Node& root, const std::string& folder,
+                    const std::optional<Device>& device, Report& report) {
+  if (root.kind != Node::Kind::map) {
+    report.mistake(root.position,
+                   fmt::format("the file holds {}; it must be a map that starts with `version: 1`.",
+                               root.describe()));
+    return {};
+  }
+  return PipelineBinder(root, folder, report).bind(device);
+}
+
+}  // namespace forebay::config
