@@ -8,28 +8,37 @@
 
 namespace forebay {
 
-/// A value of the plan: one array that exists for each batch in flight (or, `temporary`, once for the stream).
+/// A value of the plan: one dense array that exists for each batch in flight (or, `temporary`, once
+/// for the stream).
 struct PlanValue {
   enum class Kind : std::uint8_t {
     column,     ///< read by the source, on the host (pinned where it travels to a GPU)
     copied,     ///< a value moved to another device
     temporary,  ///< between steps
     output,     ///< handed to the consumer
+    view,       ///< the memory of another value under another shape
   };
   Kind kind = Kind::temporary;
   std::string name;  ///< the field, for people
   ArraySpec spec;
   Device device;
-  int column = -1;   ///< kind column: its number in the source
+  int column = -1;  ///< kind column: its number in the source
+  int base = -1;    ///< kind view: the value whose memory it is
 };
 
 /// One unit of work of the plan, in order.
 struct PlanStep {
-  enum class Kind : std::uint8_t { copy, pointwise, kernel };
+  enum class Kind : std::uint8_t {
+    load,  ///< what the GPU needs of the columns, in one copy on the copy stream; the first step,
+           ///< if any
+    copy,  ///< between the host and the GPU, on the compute stream
+    pointwise,
+    kernel,  ///< the op of its one stage
+  };
   Kind kind = Kind::pointwise;
-  Device device;
+  Device device;             ///< whose stream it runs on: of a copy, the GPU's
   std::vector<int> inputs;   ///< value numbers; of a pointwise step, its program's sources
-  std::vector<int> outputs;  ///< value numbers
+  std::vector<int> outputs;  ///< value numbers; -1 for an output of a kernel that nobody reads
   expr::Program program;     ///< pointwise
   std::vector<int> stages;   ///< stage numbers of the spec that it carries out
   std::string label;         ///< "normalize + clip", "copy image to cuda:0"
@@ -41,7 +50,8 @@ struct PlanOutput {
   int value = -1;
 };
 
-/// The compiled, immutable program of a pipeline for one batch size. Printable; the executor only follows it.
+/// The compiled, immutable program of a pipeline for one batch size. Printable; the executor only
+/// follows it.
 struct Plan {
   std::shared_ptr<const Spec> spec;
   std::int64_t batch_size = 0;
@@ -49,24 +59,36 @@ struct Plan {
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
   std::vector<PlanOutput> outputs;
-  std::vector<std::string> notes;  ///< what did not fuse and why, statistics that mix samples, CPU fall-backs
+  std::vector<std::string>
+      notes;  ///< what did not fuse and why, statistics that mix samples, CPU fall-backs
 
-  /// Bytes on the device (or the host, for a CPU pipeline) of one slot and of what is shared by all slots.
+  /// Bytes on the device (or the host, for a CPU pipeline) of one slot and of what is shared by all
+  /// slots.
   std::size_t device_bytes_per_slot() const;
   std::size_t device_bytes_shared() const;
   /// Bytes of host memory that one slot stages columns in.
   std::size_t host_bytes_per_slot() const;
   /// Of the columns that travel to a GPU, for one batch.
   std::size_t copied_bytes() const;
+  /// Bytes that the step reads and writes.
+  std::size_t bytes_moved(const PlanStep& step) const;
   int slots() const;  ///< allocated at start: the depth, one in use, one being filled
+  /// Some step other than the load runs on this kind of device.
+  bool has_steps_on(DeviceKind kind) const;
 };
 
-/// Checks everything that can be known without data and a GPU, and orders the work. `batch_size` overrides the
-/// spec's (the last, smaller batch of an epoch has a plan of its own).
-/// Errors: every mistake at once, a line each, with its position; kind invalid.
+/// Rows of the last batch of an epoch when it is smaller than the others and delivered; 0 when
+/// there is none.
+std::int64_t tail_rows(const Spec& spec);
+
+/// Checks everything that can be known without data and a GPU, and orders the work. `batch_size`
+/// overrides the spec's (the last, smaller batch of an epoch has a plan of its own; without the
+/// override it is checked too). Errors: every mistake at once, a line each, with its position; kind
+/// invalid.
 std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size = 0);
 
-/// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes, notes.
+/// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes,
+/// notes.
 std::string to_string(const Plan& plan);
 
 }  // namespace forebay

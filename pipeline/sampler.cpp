@@ -15,8 +15,9 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::u
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(b),
-               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(a)};
+    counter = {
+        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(b),
+        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(a)};
     key0 += 0x9E3779B9;
     key1 += 0xBB67AE85;
   }
@@ -33,14 +34,15 @@ std::uint64_t mix(std::uint64_t value) {
 }  // namespace
 
 Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::int64_t epoch) : size_(size) {
-  FOREBAY_REQUIRE(size >= 0, invalid, "a permutation cannot have size {}; it must be at least 0.", size);
+  FOREBAY_REQUIRE(size >= 0, invalid, "a permutation cannot have size {}; it must be at least 0.",
+                  size);
   const int bits = size < 2 ? 0 : std::bit_width(static_cast<std::uint64_t>(size - 1));
   left_bits_ = bits / 2;
   right_bits_ = bits - left_bits_;
   const auto e = static_cast<std::uint64_t>(epoch);
   for (int round = 0; round < kRounds; round += 2) {
-    const auto words = philox({static_cast<std::uint32_t>(round / 2), 0, static_cast<std::uint32_t>(e),
-                               static_cast<std::uint32_t>(e >> 32)},
+    const auto words = philox({static_cast<std::uint32_t>(round / 2), 0,
+                               static_cast<std::uint32_t>(e), static_cast<std::uint32_t>(e >> 32)},
                               seed);
     keys_[round] = words[0] | std::uint64_t{words[1]} << 32;
     keys_[round + 1] = words[2] | std::uint64_t{words[3]} << 32;
@@ -78,11 +80,13 @@ void Sampler::indices(std::int64_t epoch, std::int64_t step, std::int64_t* indic
   const std::int64_t first = step * settings_.batch_size, count = rows(step);
   const auto position = [&](std::int64_t row) { return (first + row) % settings_.size; };
   if (settings_.shuffle == ShuffleMode::none) {
-    for (std::int64_t row = 0; row < count; ++row) indices[row] = position(row);
+    for (std::int64_t row = 0; row < count; ++row)
+      indices[row] = position(row);
     return;
   }
   const Permutation permutation(settings_.size, settings_.seed, epoch);
-  for (std::int64_t row = 0; row < count; ++row) indices[row] = permutation(position(row));
+  for (std::int64_t row = 0; row < count; ++row)
+    indices[row] = permutation(position(row));
 }
 
 }  // namespace forebay

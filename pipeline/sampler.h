@@ -4,11 +4,11 @@
 
 namespace forebay {
 
-/// A permutation of 0..size-1 that is computed, not stored: position -> index, the same on every machine.
-/// A Feistel network over the smallest power of two that holds `size`, whose round keys come from Philox4x32-10 with
-/// key `seed` and counter (round, epoch), walking the cycle until the value is below `size` (format-preserving
-/// encryption; Black and Rogaway, 2002). Less than two walks on average.
-/// Errors: invalid for a negative size.
+/// A permutation of 0..size-1 that is computed, not stored: position -> index, the same on every
+/// machine. A Feistel network over the smallest power of two that holds `size`, whose round keys
+/// come from Philox4x32-10 with key `seed` and counter (round, epoch), walking the cycle until the
+/// value is below `size` (format-preserving encryption; Black and Rogaway, 2002). Less than two
+/// walks on average. Errors: invalid for a negative size.
 class Permutation {
  public:
   static constexpr int kRounds = 12;
@@ -27,7 +27,8 @@ enum class ShuffleMode : std::uint8_t { none, full };
 enum class LastBatchPolicy : std::uint8_t { partial, drop, fill };
 
 /// Which samples make up each batch of an epoch. Pure arithmetic on (size, seed, epoch).
-/// `fill` completes the last batch with samples from the start of the epoch's order; `drop` leaves it out.
+/// `fill` completes the last batch with samples from the start of the epoch's order; `drop` leaves
+/// it out.
 class Sampler {
  public:
   struct Settings {

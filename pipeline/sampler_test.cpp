@@ -14,7 +14,8 @@ namespace {
 std::vector<std::int64_t> order(const Permutation& permutation, std::int64_t count = -1) {
   std::vector<std::int64_t> result;
   if (count < 0) count = permutation.size();
-  for (std::int64_t i = 0; i < count; ++i) result.push_back(permutation(i));
+  for (std::int64_t i = 0; i < count; ++i)
+    result.push_back(permutation(i));
   return result;
 }
 
@@ -35,8 +36,8 @@ TEST_P(PermutationSizes, TakesEachIndexOnce) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, PermutationSizes,
-                         testing::Values(0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 1000, 1023,
-                                         1024, 1025, 4097, 60000, (1 << 20) + 7));
+                         testing::Values(0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65,
+                                         100, 1000, 1023, 1024, 1025, 4097, 60000, (1 << 20) + 7));
 
 TEST(Permutation, HoldsMoreThanTwoToTheThirtyTwo) {
   const std::int64_t size = (std::int64_t{1} << 40) + 3;
@@ -51,11 +52,15 @@ TEST(Permutation, HoldsMoreThanTwoToTheThirtyTwo) {
   EXPECT_GT(*seen.rbegin(), size / 2);
 }
 
-// The order of training runs hangs on these: a change needs a new version of the state that is saved.
+// The order of training runs hangs on these: a change needs a new version of the state that is
+// saved.
 TEST(Permutation, StaysAsItWas) {
-  EXPECT_EQ(order(Permutation(10, 7, 0)), (std::vector<std::int64_t>{5, 7, 3, 0, 9, 1, 2, 6, 8, 4}));
-  EXPECT_EQ(order(Permutation(10, 7, 1)), (std::vector<std::int64_t>{8, 5, 7, 0, 4, 2, 6, 9, 1, 3}));
-  EXPECT_EQ(order(Permutation(10, 8, 0)), (std::vector<std::int64_t>{7, 0, 5, 8, 9, 4, 6, 2, 1, 3}));
+  EXPECT_EQ(order(Permutation(10, 7, 0)),
+            (std::vector<std::int64_t>{5, 7, 3, 0, 9, 1, 2, 6, 8, 4}));
+  EXPECT_EQ(order(Permutation(10, 7, 1)),
+            (std::vector<std::int64_t>{8, 5, 7, 0, 4, 2, 6, 9, 1, 3}));
+  EXPECT_EQ(order(Permutation(10, 8, 0)),
+            (std::vector<std::int64_t>{7, 0, 5, 8, 9, 4, 6, 2, 1, 3}));
   EXPECT_EQ(order(Permutation(1000003, 0x123456789ABCDEF0, 5), 6),
             (std::vector<std::int64_t>{772381, 902777, 334833, 528557, 418433, 736442}));
   EXPECT_EQ(order(Permutation((std::int64_t{1} << 40) + 3, 1, 1), 3),
@@ -72,12 +77,15 @@ TEST(Permutation, SmallOnesAreUniformOverAllOrders) {
   for (const int size : {2, 3, 4, 5}) {
     std::map<std::vector<std::int64_t>, int> counts;
     const int draws = 24000;
-    for (int draw = 0; draw < draws; ++draw) ++counts[order(Permutation(size, 1 + draw / 100, draw % 100))];
+    for (int draw = 0; draw < draws; ++draw)
+      ++counts[order(Permutation(size, 1 + draw / 100, draw % 100))];
     double orders = 1;
-    for (int i = 2; i <= size; ++i) orders *= i;
+    for (int i = 2; i <= size; ++i)
+      orders *= i;
     const double expected = draws / orders;
     double chi_square = (orders - static_cast<double>(counts.size())) * expected;
-    for (const auto& [_, count] : counts) chi_square += (count - expected) * (count - expected) / expected;
+    for (const auto& [_, count] : counts)
+      chi_square += (count - expected) * (count - expected) / expected;
     EXPECT_LT(chi_square, chi_square_bound(orders - 1)) << "size " << size;
   }
 }
@@ -88,17 +96,20 @@ TEST(Permutation, EachIndexIsAsLikelyAtEachPosition) {
     const int draws = 20000;
     for (int draw = 0; draw < draws; ++draw) {
       const Permutation permutation(size, 99, draw);
-      for (int i = 0; i < size; ++i) ++counts[static_cast<std::size_t>(i * size + permutation(i))];
+      for (int i = 0; i < size; ++i)
+        ++counts[static_cast<std::size_t>(i * size + permutation(i))];
     }
     const double expected = static_cast<double>(draws) / size;
     double chi_square = 0;
-    for (const double count : counts) chi_square += (count - expected) * (count - expected) / expected;
+    for (const double count : counts)
+      chi_square += (count - expected) * (count - expected) / expected;
     EXPECT_LT(chi_square, chi_square_bound((size - 1) * (size - 1))) << "size " << size;
   }
 }
 
 TEST(Permutation, NeighboursAreUnrelated) {
-  // Steps between neighbours of a random order of 0..n-1 are as often up as down, and on average n/3 long.
+  // Steps between neighbours of a random order of 0..n-1 are as often up as down, and on average
+  // n/3 long.
   const std::int64_t size = 100000;
   const auto indices = order(Permutation(size, 5, 0));
   double length = 0;
@@ -112,7 +123,8 @@ TEST(Permutation, NeighboursAreUnrelated) {
 }
 
 TEST(Permutation, RefusesANegativeSize) {
-  EXPECT_ERROR(Permutation(-1, 0, 0), invalid, "a permutation cannot have size -1; it must be at least 0.");
+  EXPECT_ERROR(Permutation(-1, 0, 0), invalid,
+               "a permutation cannot have size -1; it must be at least 0.");
 }
 
 std::vector<std::vector<std::int64_t>> epoch_of(const Sampler& sampler, std::int64_t epoch) {
@@ -139,11 +151,14 @@ TEST(Sampler, LastBatch) {
             (Batches{{0, 1, 2}, {3, 4, 0}}));
   EXPECT_EQ(epoch_of(Sampler({.size = 2, .batch_size = 5, .last_batch = LastBatchPolicy::fill}), 0),
             (Batches{{0, 1, 0, 1, 0}}));
-  EXPECT_EQ(epoch_of(Sampler({.size = 2, .batch_size = 5, .last_batch = LastBatchPolicy::drop}), 0), Batches{});
+  EXPECT_EQ(epoch_of(Sampler({.size = 2, .batch_size = 5, .last_batch = LastBatchPolicy::drop}), 0),
+            Batches{});
   EXPECT_EQ(epoch_of(Sampler({.size = 2, .batch_size = 5}), 0), (Batches{{0, 1}}));
-  for (const auto policy : {LastBatchPolicy::partial, LastBatchPolicy::drop, LastBatchPolicy::fill}) {
+  for (const auto policy :
+       {LastBatchPolicy::partial, LastBatchPolicy::drop, LastBatchPolicy::fill}) {
     EXPECT_EQ(epoch_of(Sampler({.size = 0, .batch_size = 5, .last_batch = policy}), 0), Batches{});
-    EXPECT_EQ(epoch_of(Sampler({.size = 4, .batch_size = 2, .last_batch = policy}), 0), (Batches{{0, 1}, {2, 3}}));
+    EXPECT_EQ(epoch_of(Sampler({.size = 4, .batch_size = 2, .last_batch = policy}), 0),
+              (Batches{{0, 1}, {2, 3}}));
   }
 }
 
@@ -152,7 +167,8 @@ TEST(Sampler, ShufflesEachEpochAnew) {
   std::set<std::vector<std::int64_t>> orders;
   for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
     std::vector<std::int64_t> all;
-    for (const auto& batch : epoch_of(sampler, epoch)) all.insert(all.end(), batch.begin(), batch.end());
+    for (const auto& batch : epoch_of(sampler, epoch))
+      all.insert(all.end(), batch.begin(), batch.end());
     orders.insert(all);
     std::sort(all.begin(), all.end());
     std::vector<std::int64_t> want(100);
@@ -163,7 +179,10 @@ TEST(Sampler, ShufflesEachEpochAnew) {
 }
 
 TEST(Sampler, FillsFromTheStartOfTheShuffledOrder) {
-  const Sampler sampler({.size = 5, .batch_size = 3, .seed = 1, .shuffle = ShuffleMode::full,
+  const Sampler sampler({.size = 5,
+                         .batch_size = 3,
+                         .seed = 1,
+                         .shuffle = ShuffleMode::full,
                          .last_batch = LastBatchPolicy::fill});
   const auto batches = epoch_of(sampler, 2);
   ASSERT_EQ(batches.size(), 2u);

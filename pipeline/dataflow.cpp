@@ -1,0 +1,150 @@
+#include <forebay/pipeline/dataflow.h>
+
+#include <algorithm>
+#include <map>
+
+#include <forebay/array/require.h>
+
+namespace forebay {
+namespace {
+
+std::vector<std::string> strings(const std::vector<std::string_view>& names) {
+  return {names.begin(), names.end()};
+}
+
+class Resolver {
+ public:
+  Resolver(const Spec& spec, Mistakes& mistakes) : spec_(spec), mistakes_(mistakes) {}
+
+  Dataflow run() {
+    for (const Column& column : spec_.source->columns())
+      write(column.name, -1);
+    std::string current = spec_.source->columns().empty() ? "" : spec_.source->columns()[0].name;
+    for (int stage = 0; stage < static_cast<int>(spec_.stages.size()); ++stage)
+      resolve_stage(stage, current);
+    resolve_outputs();
+    find_needed();
+    return std::move(flow_);
+  }
+
+ private:
+  int write(const std::string& name, int stage) {
+    if (!latest_.contains(name)) order_.push_back(name);
+    const int version = static_cast<int>(flow_.versions.size());
+    flow_.versions.push_back({.name = name, .writer = stage, .readers = {}});
+    latest_[name] = version;
+    return version;
+  }
+
+  void resolve_stage(int stage, std::string& current) {
+    const StageSpec& asked = spec_.stages[static_cast<std::size_t>(stage)];
+    const OpDef& op = asked.op.entry().def;
+    const auto mistake = [&](const std::string& text) {
+      mistakes_.add(stage, asked.position, stage_title(spec_, stage) + ": " + text);
+    };
+    bool known = true;
+
+    std::vector<std::string> inputs = asked.inputs;
+    if (inputs.empty()) inputs.push_back(current);
+    const auto most = op.inputs.size(), least = most - static_cast<std::size_t>(op.optional_inputs);
+    if (inputs.size() < least || inputs.size() > most) {
+      const std::string names = quoted(strings(op.inputs));
+      mistake(asked.inputs.empty()
+                  ? fmt::format("it reads {} fields ({}); name them in `inputs`.", least, names)
+                  : fmt::format("`inputs` names {} fields; it reads {} ({}).", inputs.size(),
+                                least == most ? fmt::format("{}", most)
+                                              : fmt::format("{} to {}", least, most),
+                                names));
+      known = false;
+    }
+    Dataflow::Stage resolved;
+    for (const std::string& name : inputs) {
+      const auto found = latest_.find(name);
+      resolved.inputs.push_back(found == latest_.end() ? -1 : found->second);
+      if (found == latest_.end()) {
+        // Without columns there is no field to name: the source has been reported.
+        if (!order_.empty()) {
+          mistake(fmt::format("it reads `{}`, but no such field exists here; there are {}.{}", name,
+                              quoted(order_), did_you_mean(name, order_)));
+        }
+        known = false;
+      } else if (!flow_.versions[static_cast<std::size_t>(found->second)].known) {
+        known = false;
+      }
+    }
+
+    std::vector<std::string> outputs = asked.outputs;
+    if (outputs.empty()) outputs.push_back(inputs[0]);
+    if (outputs.size() > op.outputs.size()) {
+      mistake(fmt::format("`outputs` names {} fields; it writes {} ({}).", outputs.size(),
+                          op.outputs.size(), quoted(strings(op.outputs))));
+      known = false;
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(i),
+                    outputs[i]) != outputs.begin() + static_cast<std::ptrdiff_t>(i)) {
+        mistake(fmt::format("`outputs` names `{}` twice; give each its own name.", outputs[i]));
+        known = false;
+      }
+    }
+    for (const std::string& name : outputs) {
+      resolved.outputs.push_back(write(name, stage));
+      flow_.versions.back().known = known;
+    }
+    current = outputs[0];
+    flow_.stages.push_back(std::move(resolved));
+  }
+
+  void resolve_outputs() {
+    const std::vector<std::string>& asked = spec_.output.empty() ? order_ : spec_.output;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const std::string& name = asked[i];
+      const auto found = latest_.find(name);
+      if (found == latest_.end()) {
+        mistakes_.add(Mistakes::kOutput, spec_.output_position,
+                      fmt::format("output: there is no field `{}`; there are {}.{}", name,
+                                  quoted(order_), did_you_mean(name, order_)));
+        continue;
+      }
+      if (std::find(asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(i), name) !=
+          asked.begin() + static_cast<std::ptrdiff_t>(i)) {
+        if (!spec_.output.empty())
+          mistakes_.add(Mistakes::kOutput, spec_.output_position,
+                        fmt::format("output: `{}` is named twice.", name));
+        continue;
+      }
+      flow_.versions[static_cast<std::size_t>(found->second)].output = true;
+      flow_.outputs.emplace_back(name, found->second);
+    }
+  }
+
+  /// Stages from the last to the first: each is needed when somebody needs what it writes.
+  void find_needed() {
+    for (int i = static_cast<int>(flow_.stages.size()) - 1; i >= 0; --i) {
+      Dataflow::Stage& stage = flow_.stages[static_cast<std::size_t>(i)];
+      for (const int version : stage.outputs) {
+        stage.needed = stage.needed || flow_.versions[static_cast<std::size_t>(version)].needed();
+      }
+      if (!stage.needed) continue;
+      for (const int version : stage.inputs) {
+        if (version < 0) continue;
+        auto& readers = flow_.versions[static_cast<std::size_t>(version)].readers;
+        if (readers.empty() || readers.back() != i) readers.push_back(i);
+      }
+    }
+  }
+
+  const Spec& spec_;
+  Mistakes& mistakes_;
+  Dataflow flow_;
+  std::map<std::string, int> latest_;
+  std::vector<std::string> order_;  // of the names, as they came up
+};
+
+}  // namespace
+
+Dataflow resolve_fields(const Spec& spec, Mistakes& mistakes) {
+  return Resolver(spec, mistakes).run();
+}
+
+}  // namespace forebay

@@ -1,0 +1,111 @@
+#include <forebay/pipeline/executor.h>
+
+#include <chrono>
+
+#include <forebay/array/require.h>
+#include <forebay/array/stream_state.h>
+#include <forebay/pipeline/failure.h>
+
+namespace forebay {
+namespace {
+
+Sampler make_sampler(const Plan& plan) {
+  const Spec& spec = *plan.spec;
+  return Sampler({.size = spec.source->size(),
+                  .batch_size = plan.batch_size,
+                  .seed = spec.seed,
+                  .shuffle = spec.shuffle,
+                  .last_batch = spec.last_batch_policy});
+}
+
+}  // namespace
+
+Executor::Executor(std::shared_ptr<const Plan> plan, const Options& options)
+    : plan_(std::move(plan)),
+      options_(options),
+      sampler_(make_sampler(*plan_)),
+      feed_(sampler_.steps_per_epoch(), plan_->spec->name) {
+  require_device(plan_->device);
+  check_memory(options_.memory);
+  if (tail_rows(*plan_->spec) > 0) tail_ = compile(plan_->spec, tail_rows(*plan_->spec));
+}
+
+Executor::~Executor() { feed_.stop(); }
+
+void Executor::check_memory(const MemoryPtr& memory) const {
+  FOREBAY_REQUIRE(
+      memory == nullptr || memory->device() == plan_->device, invalid,
+      "the memory for slots is on {}, but pipeline {} runs on {}; give it memory of that device.",
+      to_string(memory->device()), plan_->spec->name, to_string(plan_->device));
+}
+
+void Executor::set_default_memory(const MemoryPtr& memory) {
+  check_memory(memory);
+  const std::lock_guard lock(producer_mutex_);
+  if (options_.memory == nullptr) options_.memory = memory;
+}
+
+Producer& Executor::producer() {
+  const std::lock_guard lock(producer_mutex_);
+  if (producer_ == nullptr)
+    producer_ = std::make_unique<Producer>(plan_, tail_, sampler_, options_, feed_);
+  return *producer_;
+}
+
+void Executor::start_epoch(std::int64_t epoch) {
+  const std::lock_guard lock(consumer_mutex_);
+  feed_.start_epoch(epoch);
+}
+
+std::optional<Batch> Executor::next(const Stream* consumer) {
+  const std::lock_guard lock(consumer_mutex_);
+  if (feed_.finish_epoch()) return std::nullopt;
+  const std::shared_ptr<SlotPool>& pool = producer().pool();
+  FOREBAY_REQUIRE(pool->held() < plan_->spec->max_held_batches, resource,
+                  "pipeline {}: the consumer holds {} batches, as many as it may; drop them or "
+                  "raise max_held_batches.",
+                  plan_->spec->name, pool->held());
+  const auto begin = std::chrono::steady_clock::now();
+  ReadyBatch ready = feed_.pop();
+  const BatchPosition position = ready.ticket.position;
+  auto lease =
+      std::make_shared<Lease>(std::move(ready.loan), pool, std::move(ready.fields), position);
+  try {
+    if (consumer != nullptr) {
+      lease->add_consumer(*consumer);
+    } else {
+      lease->wait_on_host();
+    }
+  } catch (...) {
+    try {
+      rethrow_at(fmt::format("epoch {}, batch {}", position.epoch, position.step),
+                 ErrorKind::device);
+    } catch (...) {
+      feed_.break_off(std::current_exception());
+      throw;
+    }
+  }
+  const std::lock_guard stats_lock(stats_mutex_);
+  delivered_.wait_ms +=
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  ++delivered_.batches;
+  delivered_.samples += lease->fields().rows;
+  return Batch(std::move(lease));
+}
+
+void Executor::stop() {
+  feed_.stop();
+  const std::lock_guard lock(producer_mutex_);
+  if (producer_ != nullptr) producer_->pool()->close();
+}
+
+Stats Executor::stats() {
+  std::unique_lock lock(stats_mutex_);
+  Stats stats = delivered_;
+  lock.unlock();
+  const std::lock_guard producer_lock(producer_mutex_);
+  if (producer_ != nullptr) producer_->add_to(stats);
+  return stats;
+}
+
+}  // namespace forebay

@@ -1,0 +1,47 @@
+#pragma once
+
+// Internal: a pipeline as its consumer sees it. See pipeline/README.md for who does what.
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include <forebay/pipeline/feed.h>
+#include <forebay/pipeline/pipeline.h>
+#include <forebay/pipeline/producer.h>
+
+namespace forebay {
+
+class Executor {
+ public:
+  /// Errors: unsupported when the plan's device is not there; invalid when Options::memory is of
+  /// another device.
+  Executor(std::shared_ptr<const Plan> plan, const Options& options);
+  ~Executor();
+
+  const Plan& plan() const { return *plan_; }
+  std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
+  void set_default_memory(const MemoryPtr& memory);
+  void start_epoch(std::int64_t epoch);
+  /// `consumer`: null for the host. See Pipeline::next.
+  std::optional<Batch> next(const Stream* consumer);
+  void stop();
+  Stats stats();
+
+ private:
+  Producer& producer();
+  void check_memory(const MemoryPtr& memory) const;
+
+  const std::shared_ptr<const Plan> plan_;
+  std::shared_ptr<const Plan> tail_;
+  Options options_;
+  const Sampler sampler_;
+  Feed feed_;
+  std::mutex consumer_mutex_;  // one consumer at a time
+  std::mutex producer_mutex_;  // the producer starts with the first batch
+  std::unique_ptr<Producer> producer_;
+  std::mutex stats_mutex_;
+  Stats delivered_;  // batches, samples, wait
+};
+
+}  // namespace forebay

@@ -1,0 +1,114 @@
+#include <forebay/pipeline/feed.h>
+
+#include <forebay/array/require.h>
+
+namespace forebay {
+
+std::optional<Ticket> Feed::take() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return stopped_ || (failure_ == nullptr && steps_ > 0); });
+  if (stopped_) return std::nullopt;
+  const Ticket ticket{generation_, next_sequence_++, producer_};
+  if (++producer_.step == steps_) producer_ = {producer_.epoch + 1, 0};
+  return ticket;
+}
+
+bool Feed::wanted(const Ticket& ticket) const {
+  const std::lock_guard lock(mutex_);
+  return !stopped_ && ticket.generation == generation_;
+}
+
+void Feed::push(ReadyBatch batch) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || batch.ticket.generation != generation_) return;  // `batch` goes after the lock
+  queue_.push_back(std::move(batch));
+  changed_.notify_all();
+}
+
+void Feed::fail(const Ticket& ticket, std::exception_ptr failure) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || thrown_ || ticket.generation != generation_) return;
+  if (failure_ != nullptr && failed_sequence_ < ticket.sequence) return;
+  failure_ = std::move(failure);
+  failed_sequence_ = ticket.sequence;
+  changed_.notify_all();
+}
+
+void Feed::require_open() const {
+  if (thrown_) std::rethrow_exception(failure_);
+  FOREBAY_REQUIRE(!stopped_, cancelled, "pipeline {} was stopped; it delivers nothing more.",
+                  name_);
+}
+
+bool Feed::finish_epoch() {
+  const std::lock_guard lock(mutex_);
+  require_open();
+  if (consumer_.step < steps_) return false;
+  consumer_ = {consumer_.epoch + 1, 0};
+  return true;
+}
+
+ReadyBatch Feed::pop() {
+  std::unique_lock lock(mutex_);
+  const auto failed = [&] {
+    return failure_ != nullptr && (thrown_ || failed_sequence_ <= expected_sequence_);
+  };
+  changed_.wait(lock, [&] { return stopped_ || failed() || !queue_.empty(); });
+  if (failed()) thrown_ = true;
+  require_open();
+  ReadyBatch batch = std::move(queue_.front());
+  queue_.pop_front();
+  ++expected_sequence_;
+  ++consumer_.step;
+  return batch;
+}
+
+void Feed::break_off(std::exception_ptr failure) {
+  std::deque<ReadyBatch> dropped;
+  const std::lock_guard lock(mutex_);
+  if (thrown_) return;
+  failure_ = std::move(failure);
+  thrown_ = true;
+  dropped.swap(queue_);
+  changed_.notify_all();
+}
+
+/// Of a batch that nobody will see: the producer goes on.
+void Feed::forget_failure() {
+  failure_ = nullptr;
+  changed_.notify_all();
+}
+
+void Feed::start_epoch(std::int64_t epoch) {
+  FOREBAY_REQUIRE(epoch >= 0, invalid, "the epoch is {}; it must be at least 0.", epoch);
+  std::deque<ReadyBatch> dropped;  // outlives the lock
+  const std::lock_guard lock(mutex_);
+  require_open();
+  if (consumer_.step == steps_) consumer_ = {consumer_.epoch + 1, 0};
+  if (consumer_.epoch == epoch && consumer_.step == 0) return;
+  consumer_ = {epoch, 0};
+  while (!queue_.empty()) {
+    const Ticket& front = queue_.front().ticket;
+    if (front.position.epoch == epoch && front.position.step == 0) {
+      expected_sequence_ = front.sequence;
+      if (failed_sequence_ < expected_sequence_) forget_failure();
+      return;
+    }
+    dropped.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  ++generation_;
+  producer_ = consumer_;
+  expected_sequence_ = next_sequence_;
+  forget_failure();
+}
+
+void Feed::stop() noexcept {
+  std::deque<ReadyBatch> dropped;
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  dropped.swap(queue_);
+  changed_.notify_all();
+}
+
+}  // namespace forebay

@@ -1,0 +1,390 @@
+// Spec -> Plan. Pointwise stages stay expressions over plan values as long as they can, so that
+// runs of them become one kernel; kernel ops, fields with several readers and outputs make them
+// memory.
+
+#include <forebay/pipeline/plan.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <forebay/array/require.h>
+#include <forebay/pipeline/dataflow.h>
+
+namespace forebay {
+namespace {
+
+/// A version of a field: an expression over plan values, computed when somebody needs it in memory.
+struct Lazy {
+  ArraySpec spec;
+  expr::Expr expr;  ///< invalid when nobody needs it
+  Device device;
+  std::vector<int> pending;  ///< stages whose work the expression holds
+};
+
+std::vector<int> merged(std::vector<int> a, const std::vector<int>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  std::sort(a.begin(), a.end());
+  a.erase(std::unique(a.begin(), a.end()), a.end());
+  return a;
+}
+
+class Planner {
+ public:
+  Planner(std::shared_ptr<const Spec> spec, std::int64_t rows, Dataflow flow, Mistakes& mistakes)
+      : spec_(*spec), flow_(std::move(flow)), mistakes_(mistakes), lazies_(flow_.versions.size()) {
+    plan_.spec = std::move(spec);
+    plan_.batch_size = rows;
+    plan_.device = spec_.device.value_or(cuda_device_count() > 0 ? Device::cuda() : Device::cpu());
+  }
+
+  /// Nothing when there are mistakes.
+  std::shared_ptr<const Plan> run() {
+    add_columns();
+    for (int stage = 0; stage < static_cast<int>(spec_.stages.size()); ++stage)
+      add_stage(stage);
+    if (mistakes_.any()) return nullptr;
+    for (const auto& [name, version] : flow_.outputs) {
+      Lazy lazy = on(version, plan_.device);
+      const int value = dense(lazy, name);
+      lazies_[index(version)] = lazy;
+      PlanValue& memory = plan_.values[index(base_of(value))];
+      if (memory.kind == PlanValue::Kind::temporary) memory.kind = PlanValue::Kind::output;
+      plan_.outputs.push_back({.name = name, .value = value});
+    }
+    add_load();
+    return std::make_shared<const Plan>(std::move(plan_));
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  int base_of(int value) const {
+    const PlanValue& v = plan_.values[index(value)];
+    return v.kind == PlanValue::Kind::view ? v.base : value;
+  }
+  int add_value(PlanValue value) {
+    plan_.values.push_back(std::move(value));
+    return static_cast<int>(plan_.values.size()) - 1;
+  }
+  expr::Expr leaf(int value) const {
+    const ArraySpec& spec = plan_.values[index(value)].spec;
+    return expr::Expr::leaf(value, spec.dtype, spec.shape);
+  }
+  void note(const std::string& text) { plan_.notes.push_back(text); }
+
+  void add_columns() {
+    const auto& columns = spec_.source->columns();
+    for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+      const Column& column = columns[index(i)];
+      ArraySpec spec{column.dtype, {plan_.batch_size}};
+      for (const std::int64_t extent : column.shape)
+        spec.shape.push_back(extent);
+      const int value = add_value({.kind = PlanValue::Kind::column,
+                                   .name = column.name,
+                                   .spec = spec,
+                                   .device = {},
+                                   .column = i});
+      lazies_[index(i)] = {
+          .spec = spec, .expr = leaf(value), .device = Device::cpu(), .pending = {}};
+      if (!flow_.versions[index(i)].needed()) {
+        note(fmt::format("column `{}` is read, but no stage and no output uses it", column.name));
+      }
+    }
+  }
+
+  void add_stage(int i) {
+    const StageSpec& stage = spec_.stages[index(i)];
+    const Dataflow::Stage& fields = flow_.stages[index(i)];
+    const Device device = stage.device.value_or(plan_.device);
+    bool known = check_device(i, device);
+    const auto version_known = [&](int version) {
+      return version >= 0 && flow_.versions[index(version)].known;
+    };
+    known = known && std::all_of(fields.inputs.begin(), fields.inputs.end(), version_known);
+    known = known && std::all_of(fields.outputs.begin(), fields.outputs.end(), version_known);
+    if (known) {
+      try {
+        add_known_stage(i, device);
+        return;
+      } catch (const Error& error) {
+        mistakes_.add(
+            i, stage.position,
+            stage_title(spec_, i) + ": " + without_op_name(error.what(), stage.op.name()));
+      }
+    }
+    for (const int version : fields.outputs)
+      flow_.versions[index(version)].known = false;
+  }
+
+  bool check_device(int i, Device device) {
+    if (device == plan_.device || device == Device::cpu()) return true;
+    mistakes_.add(i, spec_.stages[index(i)].position,
+                  fmt::format("{}: it is placed on {}, but the pipeline runs on {}; a stage runs "
+                              "there or on the cpu.",
+                              stage_title(spec_, i), to_string(device), to_string(plan_.device)));
+    return false;
+  }
+
+  void add_known_stage(int i, Device device) {
+    const StageSpec& stage = spec_.stages[index(i)];
+    const Dataflow::Stage& fields = flow_.stages[index(i)];
+    std::vector<ArraySpec> specs;
+    for (const int version : fields.inputs)
+      specs.push_back(lazies_[index(version)].spec);
+    const std::vector<ArraySpec> results = stage.op.infer(specs);
+    for (std::size_t k = 0; k < fields.outputs.size(); ++k) {
+      lazies_[index(fields.outputs[k])] = {
+          .spec = results[k], .expr = {}, .device = device, .pending = {}};
+    }
+    if (!fields.needed) {
+      note(fmt::format("{} is left out: nothing uses what it writes", stage_title(spec_, i)));
+      return;
+    }
+    note_mixing(i, specs, results[0]);
+
+    std::vector<Lazy> inputs;
+    std::vector<expr::Expr> expressions;
+    std::vector<int> pending = {i};
+    for (const int version : fields.inputs) {
+      inputs.push_back(on(version, device));
+      expressions.push_back(inputs.back().expr);
+      pending = merged(pending, inputs.back().pending);
+    }
+    Materialiser materialise(*this, fields, device, pending);
+    const std::vector<expr::Expr> lowered = stage.op.lower(expressions, materialise);
+    if (lowered.empty()) {
+      add_kernel(i, device, {specs, results}, std::move(inputs));
+    } else {
+      add_pointwise(i, device, results, lowered, pending);
+    }
+  }
+
+  void note_mixing(int i, const std::vector<ArraySpec>& inputs, const ArraySpec& result) {
+    const Op& op = spec_.stages[index(i)].op;
+    const auto mixes = op.entry().def.mixes_samples;
+    const bool no_batch_axis = result.shape.rank == 0 || result.shape[0] != plan_.batch_size;
+    if (no_batch_axis || (mixes != nullptr && mixes(op.raw_settings(), inputs))) {
+      note(fmt::format(
+          "{} mixes samples: its result depends on batch_size and on which samples meet in a batch",
+          stage_title(spec_, i)));
+    }
+  }
+
+  void add_pointwise(int i, Device device, const std::vector<ArraySpec>& results,
+                     const std::vector<expr::Expr>& lowered, const std::vector<int>& pending) {
+    const auto& outputs = flow_.stages[index(i)].outputs;
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const Dataflow::Version& version = flow_.versions[index(outputs[k])];
+      if (!version.needed()) continue;
+      Lazy& lazy = lazies_[index(outputs[k])];
+      lazy = {.spec = results[k], .expr = lowered[k], .device = device, .pending = pending};
+      FOREBAY_REQUIRE(
+          lazy.expr.dtype() == results[k].dtype && lazy.expr.shape() == results[k].shape, invalid,
+          "it infers {} {} but lowers to {} {}; this is a defect of the op.",
+          name_of(results[k].dtype), to_string(results[k].shape), name_of(lazy.expr.dtype()),
+          to_string(lazy.expr.shape()));
+      // An index map costs its readers nothing; anything else is computed once.
+      if (version.uses() > 1 && lazy.expr.node()->opcode != expr::Opcode::leaf) {
+        note(fmt::format("`{}` of {} is written to memory: it is read {} times", version.name,
+                         stage_title(spec_, i), version.uses()));
+        dense(lazy, version.name);
+      }
+    }
+  }
+
+  void add_kernel(int i, Device device, Problem problem, std::vector<Lazy> inputs) {
+    const StageSpec& stage = spec_.stages[index(i)];
+    const Dataflow::Stage& fields = flow_.stages[index(i)];
+    FOREBAY_REQUIRE(stage.op.entry().body(device.kind) != nullptr, unsupported,
+                    "this build has no {} body of the op; place the stage with `device: {}`.",
+                    device.is_cuda() ? "CUDA" : "CPU", device.is_cuda() ? "cpu" : "cuda");
+    PlanStep step{.kind = PlanStep::Kind::kernel,
+                  .device = device,
+                  .inputs = {},
+                  .outputs = {},
+                  .program = {},
+                  .stages = {i},
+                  .label = std::string(stage.op.name())};
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      const std::string& name = flow_.versions[index(fields.inputs[k])].name;
+      const std::size_t before = plan_.steps.size();
+      step.inputs.push_back(dense(inputs[k], name));
+      if (inputs[k].device == lazies_[index(fields.inputs[k])].device)
+        lazies_[index(fields.inputs[k])] = inputs[k];
+      if (plan_.steps.size() > before) {
+        note(fmt::format("`{}` is written to memory before {}: a kernel op reads memory", name,
+                         stage_title(spec_, i)));
+      }
+    }
+    for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
+      const bool needed =
+          k < fields.outputs.size() && flow_.versions[index(fields.outputs[k])].needed();
+      if (!needed) {
+        step.outputs.push_back(-1);
+        continue;
+      }
+      Lazy& lazy = lazies_[index(fields.outputs[k])];
+      const int value = add_value({.name = flow_.versions[index(fields.outputs[k])].name,
+                                   .spec = lazy.spec,
+                                   .device = device});
+      lazy.expr = leaf(value);
+      step.outputs.push_back(value);
+    }
+    plan_.steps.push_back(std::move(step));
+  }
+
+  /// The value that holds `lazy`; adds a step when it is not in memory as it is, and turns it into
+  /// a leaf.
+  int dense(Lazy& lazy, const std::string& name) {
+    const expr::Node& node = *lazy.expr.node();
+    if (expr::is_dense_leaf(lazy.expr) && node.source >= 0 && node.offset == 0) {
+      const ArraySpec spec{lazy.expr.dtype(), lazy.expr.shape()};
+      if (plan_.values[index(node.source)].spec == spec) return node.source;
+      const int base = base_of(node.source);
+      const int view = add_value({.kind = PlanValue::Kind::view,
+                                  .name = name,
+                                  .spec = spec,
+                                  .device = lazy.device,
+                                  .base = base});
+      lazy.expr = leaf(view);
+      return view;
+    }
+    PlanStep step{.kind = PlanStep::Kind::pointwise,
+                  .device = lazy.device,
+                  .inputs = {},
+                  .outputs = {},
+                  .program = expr::compile(std::span(&lazy.expr, 1)),
+                  .stages = lazy.pending,
+                  .label = {}};
+    for (expr::Program::Leaf& source : step.program.leaves) {
+      if (source.source < 0) continue;
+      const auto found = std::find(step.inputs.begin(), step.inputs.end(), source.source);
+      const auto number = found - step.inputs.begin();
+      if (found == step.inputs.end()) step.inputs.push_back(source.source);
+      source.source = static_cast<int>(number);
+    }
+    for (const int stage : lazy.pending) {
+      step.label +=
+          (step.label.empty() ? "" : " + ") + std::string(spec_.stages[index(stage)].op.name());
+    }
+    const int value = add_value(
+        {.name = name, .spec = {lazy.expr.dtype(), lazy.expr.shape()}, .device = lazy.device});
+    step.outputs = {value};
+    plan_.steps.push_back(std::move(step));
+    lazy.expr = leaf(value);
+    lazy.pending.clear();
+    return value;
+  }
+
+  /// The field on `device`: as it is, or a copy that all readers there share.
+  Lazy on(int version, Device device) {
+    Lazy& lazy = lazies_[index(version)];
+    if (lazy.device == device) return lazy;
+    const int from = dense(lazy, flow_.versions[index(version)].name);
+    const auto [found, fresh] = copies_.try_emplace(from, -1);
+    if (fresh) {
+      const PlanValue source = plan_.values[index(from)];
+      found->second = add_value({.kind = PlanValue::Kind::copied,
+                                 .name = source.name,
+                                 .spec = source.spec,
+                                 .device = device});
+      if (source.kind == PlanValue::Kind::column) {
+        loaded_.emplace_back(from, found->second);
+      } else {
+        plan_.steps.push_back(
+            {.kind = PlanStep::Kind::copy,
+             .device = device.is_cuda() ? device : source.device,
+             .inputs = {from},
+             .outputs = {found->second},
+             .program = {},
+             .stages = lazy.pending,
+             .label = fmt::format("copy {} to {}", source.name, to_string(device))});
+      }
+    }
+    return {.spec = lazy.spec, .expr = leaf(found->second), .device = device, .pending = {}};
+  }
+
+  /// All columns that travel do so in one step, the first.
+  void add_load() {
+    if (loaded_.empty()) return;
+    PlanStep step{.kind = PlanStep::Kind::load,
+                  .device = plan_.device,
+                  .inputs = {},
+                  .outputs = {},
+                  .program = {},
+                  .stages = {},
+                  .label = "copy "};
+    for (const auto& [column, copy] : loaded_) {
+      step.label += (step.inputs.empty() ? "" : ", ") + plan_.values[index(column)].name;
+      step.inputs.push_back(column);
+      step.outputs.push_back(copy);
+    }
+    step.label += " to " + to_string(plan_.device);
+    plan_.steps.insert(plan_.steps.begin(), std::move(step));
+  }
+
+  /// For index maps that the memory's layout does not allow: the planner adds a step.
+  class Materialiser final : public Materialise {
+   public:
+    Materialiser(Planner& planner, const Dataflow::Stage& fields, Device device,
+                 std::vector<int> pending)
+        : planner_(planner), fields_(fields), device_(device), pending_(std::move(pending)) {}
+    expr::Expr operator()(const expr::Expr& expression) override {
+      const std::string& name = planner_.flow_.versions[index(fields_.inputs[0])].name;
+      Lazy lazy{.spec = {}, .expr = expression, .device = device_, .pending = pending_};
+      planner_.dense(lazy, name);
+      planner_.note(fmt::format(
+          "`{}` is written to memory within {}: its new shape is no index map of what was there",
+          name, stage_title(planner_.spec_, pending_.back())));
+      return lazy.expr;
+    }
+
+   private:
+    Planner& planner_;
+    const Dataflow::Stage& fields_;
+    Device device_;
+    std::vector<int> pending_;
+  };
+
+  const Spec& spec_;
+  Dataflow flow_;
+  Mistakes& mistakes_;
+  Plan plan_;
+  std::vector<Lazy> lazies_;                 // by version
+  std::map<int, int> copies_;                // value -> the same on the other device
+  std::vector<std::pair<int, int>> loaded_;  // column -> its value on the GPU
+};
+
+}  // namespace
+
+std::int64_t tail_rows(const Spec& spec) {
+  if (spec.source == nullptr || spec.batch_size < 1 ||
+      spec.last_batch_policy != LastBatchPolicy::partial)
+    return 0;
+  return spec.source->size() % spec.batch_size;
+}
+
+std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size) {
+  Mistakes mistakes;
+  check_settings(*spec, mistakes);
+  if (spec->source == nullptr) mistakes.raise();
+  Dataflow flow = resolve_fields(*spec, mistakes);
+  // Shapes are checked behind other mistakes too, with a batch that is surely legal.
+  const std::int64_t rows =
+      batch_size > 0 ? batch_size : std::max<std::int64_t>(spec->batch_size, 1);
+  auto plan = Planner(spec, rows, std::move(flow), mistakes).run();
+  mistakes.raise();
+  if (batch_size == 0 && tail_rows(*spec) > 0) {
+    try {
+      compile(spec, tail_rows(*spec));
+    } catch (const Error& error) {
+      fail(ErrorKind::invalid,
+           "the last batch of an epoch has {} of {} rows, for which the pipeline does not fit; set "
+           "`last_batch_policy` to drop or fill:\n{}",
+           tail_rows(*spec), spec->batch_size, error.what());
+    }
+  }
+  return plan;
+}
+
+}  // namespace forebay

@@ -1,0 +1,134 @@
+// A plan as people read it.
+
+#include <algorithm>
+#include <sstream>
+
+#include <forebay/array/require.h>
+#include <forebay/pipeline/memory_map.h>
+#include <forebay/pipeline/plan.h>
+
+namespace forebay {
+namespace {
+
+std::string bytes_text(std::size_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto amount = static_cast<double>(bytes) / 1024;
+  const char* unit = "KiB";
+  for (const char* larger : {"MiB", "GiB", "TiB"}) {
+    if (amount < 1024) break;
+    amount /= 1024;
+    unit = larger;
+  }
+  return fmt::format("{:.1f} {}", amount, unit);
+}
+
+std::string spec_text(const ArraySpec& spec) {
+  return fmt::format("{} {}", name_of(spec.dtype), to_string(spec.shape));
+}
+
+std::string values_text(const Plan& plan, const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) {
+    if (number < 0) continue;  // an output that nobody reads
+    const PlanValue& value = plan.values[static_cast<std::size_t>(number)];
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", value.name, spec_text(value.spec));
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+const char* stream_of(const PlanStep& step) {
+  if (step.kind == PlanStep::Kind::load) return "copy stream";
+  return step.device.is_cuda() ? "compute stream" : "cpu stream";
+}
+
+std::string stages_text(const PlanStep& step) {
+  if (step.stages.empty()) return {};
+  std::string text = step.stages.size() == 1 ? "stage " : "stages ";
+  for (std::size_t i = 0; i < step.stages.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", step.stages[i] + 1);
+  text += ": ";
+  return text;
+}
+
+std::string steps_text(const Plan& plan) {
+  std::string text = "steps\n";
+  if (plan.steps.empty()) text += "  none: the columns are delivered as they are read\n";
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlanStep& step = plan.steps[i];
+    text += fmt::format("  {}. {}{}, on the {}, {} moved\n", i + 1, stages_text(step), step.label,
+                        stream_of(step), bytes_text(plan.bytes_moved(step)));
+    text += fmt::format("     {} -> {}\n", values_text(plan, step.inputs),
+                        values_text(plan, step.outputs));
+    if (step.kind != PlanStep::Kind::pointwise) continue;
+    std::istringstream program(expr::to_string(step.program));
+    for (std::string line; std::getline(program, line);)
+      text += fmt::format("       {}\n", line);
+  }
+  return text;
+}
+
+std::string memory_text(const Plan& plan) {
+  const MemoryMap map = map_memory(plan);
+  const bool gpu = plan.device.is_cuda();
+  const std::string device = to_string(plan.device);
+  const auto slots = static_cast<std::size_t>(plan.slots());
+  std::size_t read = 0, delivered = 0, moved = 0;
+  for (const PlanValue& value : plan.values) {
+    if (value.kind == PlanValue::Kind::column) read += bytes_of(value.spec);
+  }
+  for (const PlanOutput& output : plan.outputs) {
+    delivered += bytes_of(plan.values[static_cast<std::size_t>(output.value)].spec);
+  }
+  for (const PlanStep& step : plan.steps)
+    moved += plan.bytes_moved(step);
+
+  std::string text = "memory\n";
+  text += fmt::format(
+      "  a batch: {} read, {}{} moved by steps, {} delivered\n", bytes_text(read),
+      gpu ? fmt::format("{} copied to {}, ", bytes_text(plan.copied_bytes()), device) : "",
+      bytes_text(moved), bytes_text(delivered));
+  const auto amounts = [&](std::size_t on_device, std::size_t on_host) {
+    return gpu ? fmt::format("{} on {} and {} of pinned host memory", bytes_text(on_device), device,
+                             bytes_text(on_host))
+               : fmt::format("{} on the host", bytes_text(on_host));
+  };
+  text += fmt::format("  a slot: {}\n", amounts(map.slot_device, map.slot_host));
+  text +=
+      fmt::format("  shared by all slots: {} for temporaries, and what ops need while they run\n",
+                  amounts(map.shared_device, map.shared_host));
+  text += fmt::format(
+      "  in all: {} in {} slots, one more for each batch beyond the first that the consumer holds "
+      "(at most {})\n",
+      amounts(slots * map.slot_device + map.shared_device, slots * map.slot_host + map.shared_host),
+      slots, plan.spec->max_held_batches);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const Plan& plan) {
+  const Spec& spec = *plan.spec;
+  std::string text =
+      fmt::format("pipeline {}: batches of {} on {}, {} ready ahead\n\n", spec.name,
+                  plan.batch_size, to_string(plan.device), spec.prefetch_queue_depth);
+  text += fmt::format("source {}, {} samples\n", spec.source->describe(), spec.source->size());
+  for (const PlanValue& value : plan.values) {
+    if (value.kind == PlanValue::Kind::column) {
+      text += fmt::format("  {} {}, {}\n", value.name, spec_text(value.spec),
+                          bytes_text(bytes_of(value.spec)));
+    }
+  }
+  text += "\n" + steps_text(plan) + "\noutput\n";
+  for (const PlanOutput& output : plan.outputs) {
+    const PlanValue& value = plan.values[static_cast<std::size_t>(output.value)];
+    text += fmt::format("  {} {} on {}, {}\n", output.name, spec_text(value.spec),
+                        to_string(value.device), bytes_text(bytes_of(value.spec)));
+  }
+  text += "\n" + memory_text(plan);
+  if (!plan.notes.empty()) text += "\nnotes\n";
+  for (const std::string& line : plan.notes)
+    text += fmt::format("  - {}\n", line);
+  return text;
+}
+
+}  // namespace forebay
