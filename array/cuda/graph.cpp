@@ -112,6 +112,7 @@ Event create_timing_event(Device device) {
 }
 
 float elapsed_ms(const Event& begin, const Event& end) {
+  const DeviceGuard guard(device_in_use());
   float ms = 0;
   check(cudaEventElapsedTime(&ms, static_cast<cudaEvent_t>(begin.native()),
                              static_cast<cudaEvent_t>(end.native())),

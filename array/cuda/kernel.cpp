@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include <forebay/array/cuda/capture.h>
 #include <forebay/array/cuda/check.h>
 #include <forebay/array/cuda/compile_only.h>
 #include <forebay/array/cuda/device.h>
@@ -19,6 +20,7 @@ class LoadedKernel final : public Kernel {
     const DeviceLimits& device_limits = limits(device);
     const std::string code = cached_cubin(source, device_limits.architecture);
     const DeviceGuard guard(device.index);
+    const RelaxedCapture relaxed;  // loading is no part of what a graph in the making captures
     cudaLibrary_t library;  // never unloaded: launches may be in flight when the process ends
     check(cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
           "cudaLibraryLoadData");

@@ -90,7 +90,7 @@ template <class T> T minimum(T x, T y) { return x < y || x != x ? x : y; }
 template <class T> T maximum(T x, T y) { return x > y || x != x ? x : y; }
 
 // ---- Casts.
-/// `x` rounded to odd: what is lost sets the last bit, so that rounding again to f16 or bf16 rounds once in all.
+/// `x` rounded to odd: what is lost sets the last bit, so that rounding again, to f16 or bf16, is as if once.
 inline f32 with_sticky(f32 x, bool exact) { return exact ? x : __uint_as_float(__float_as_uint(x) | 1); }
 inline f32 round_to_odd(f64 x) {
   const f32 y = __double2float_rz(x);
@@ -123,10 +123,11 @@ To clamp_float(From x) {
 }
 
 /// The cast of arrays. To an integer: toward zero, clamped, NaN to 0. To a float: rounded once to nearest even, so
-/// too large values become infinite. To bool: x != 0 (NaN is true). To complex: the imaginary part of a real is 0.
+/// that too large values become infinite. To bool: x != 0 (NaN is true). A real is a complex with imaginary part 0.
 template <class To, class From>
 To saturate_cast(From x) {
-  static_assert(is_complex<To> || !is_complex<From> || same<To, bool>, "take real, imag or abs of a complex number");
+  static_assert(is_complex<To> || !is_complex<From> || same<To, bool>,
+                "take real, imag or abs of a complex number");
   if constexpr (same<To, From>) {
     return x;
   } else if constexpr (same<To, bool>) {
@@ -160,7 +161,8 @@ To wrap_cast(From x) {
 }
 
 // ---- Threads. Blocks are one-dimensional, of whole warps.
-/// The number of this thread in the grid, and of threads in it: `for (i64 i = grid_thread(); i < n; i += grid_threads())`.
+/// The number of this thread in the grid, and of threads in it, for loops such as
+///   for (i64 i = grid_thread(); i < n; i += grid_threads()) ..
 inline i64 grid_thread() { return i64(blockIdx.x) * blockDim.x + threadIdx.x; }
 inline i64 grid_threads() { return i64(gridDim.x) * blockDim.x; }
 
