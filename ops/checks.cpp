@@ -40,4 +40,12 @@ Dtype float_result(std::string_view op, Dtype input, const std::optional<Dtype>&
   return wanted.value_or(is_float(input) ? input : Dtype::f32);
 }
 
+Dims dims_of(std::string_view op, std::string_view argument, const std::vector<std::int64_t>& list) {
+  FOREBAY_REQUIRE(list.size() <= kMaxRank, invalid, "{}: `{}` has {} entries; arrays have at most {} axes.", op,
+                  argument, list.size(), kMaxRank);
+  Dims dims;
+  for (std::int64_t value : list) dims.push_back(value);
+  return dims;
+}
+
 }  // namespace forebay

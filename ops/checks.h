@@ -21,5 +21,13 @@ Dtype float_result(std::string_view op, Dtype input, const std::optional<Dtype>&
 constexpr Dtype work_type(Dtype dtype) {
   return dtype == Dtype::f16 || dtype == Dtype::bf16 ? Dtype::f32 : dtype;
 }
+/// The type that arithmetic between an input and a float result runs in: f64 when either is f64, else f32.
+constexpr Dtype work_type(Dtype input, Dtype result) {
+  return input == Dtype::f64 || result == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+}
+
+/// Extents or axes as the user listed them.
+/// Errors: invalid for more than kMaxRank, "reshape: `shape` has 9 entries; arrays have at most 8 axes."
+Dims dims_of(std::string_view op, std::string_view argument, const std::vector<std::int64_t>& list);
 
 }  // namespace forebay

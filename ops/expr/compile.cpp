@@ -87,6 +87,13 @@ std::string_view infix(Opcode opcode) {
   }
 }
 
+/// As short as the dtype allows: 0.13 for the f32 that is nearest to it.
+std::string constant_text(const Program::Instruction& constant) {
+  if (constant.value.is_integer() || real_of(constant.dtype) == Dtype::f64) return to_string(constant.value);
+  const std::string text = fmt::format("{}", static_cast<float>(constant.value.f64()));
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
 std::string leaf_text(const Program::Leaf& leaf, const Dims& shape) {
   std::string text = leaf.source >= 0 ? fmt::format("source[{}]", leaf.source)
                                       : fmt::format("table{}", to_string(leaf.table.shape()));
@@ -114,7 +121,7 @@ std::string to_string(const Program& program) {
   std::string text = fmt::format("for each of {}:\n", to_string(program.shape));
   const auto operand = [&](int number) {
     const Program::Instruction& instruction = program.code[static_cast<std::size_t>(number)];
-    return instruction.opcode == Opcode::constant ? to_string(instruction.value) : fmt::format("v{}", number);
+    return instruction.opcode == Opcode::constant ? constant_text(instruction) : fmt::format("v{}", number);
   };
   for (std::size_t i = 0; i < program.code.size(); ++i) {
     const Program::Instruction& instruction = program.code[i];

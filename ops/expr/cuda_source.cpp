@@ -231,9 +231,17 @@ class Generator {
   void helpers() {
     bool integers = false, sign = false;
     for (const Program::Instruction& instruction : program_.code) {
-      if (info(instruction.opcode).operands == 0) continue;
-      integers |= forebay::is_integer(at(instruction.args[0]).dtype);
-      sign |= instruction.opcode == Opcode::sign;
+      switch (instruction.opcode) {
+        case Opcode::neg:
+        case Opcode::abs:
+        case Opcode::add:
+        case Opcode::sub:
+        case Opcode::mul:
+        case Opcode::div:
+        case Opcode::pow: integers |= forebay::is_integer(at(instruction.args[0]).dtype); break;
+        case Opcode::sign: sign = true; break;
+        default: break;
+      }
     }
     if (integers) result_.text += kIntegerHelpers;
     if (sign) result_.text += kSignHelper;
