@@ -6,6 +6,7 @@
 #include <forebay/ops/registry.h>
 #include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/config/map_reader.h>
+#include <forebay/pipeline/config/scalar.h>
 #include <forebay/pipeline/config/settings.h>
 
 namespace forebay::config {
@@ -69,18 +70,23 @@ class PipelineBinder {
 
   void bind_numbers() {
     reader_.read_into("name", spec_.name);
-    Number seed;
-    if (reader_.read_into("seed", seed) && reader_.find("seed") != nullptr) {
-      if (!seed.is_integer() || (seed.kind() == Number::Kind::i64 && seed.i64() < 0)) {
-        reader_.wrong("seed", *reader_.find("seed"), "it must be an integer of at least 0");
-      } else {
-        spec_.seed =
-            seed.kind() == Number::Kind::u64 ? seed.u64() : static_cast<std::uint64_t>(seed.i64());
-      }
-    }
+    bind_seed();
     bind_int("num_threads", spec_.num_threads, 0, 4096);
     bind_int("prefetch_queue_depth", spec_.prefetch_queue_depth, 1, 1024);
     bind_int("max_held_batches", spec_.max_held_batches, 1, 65536);
+  }
+
+  /// The whole range of u64, which read_integer does not have.
+  void bind_seed() {
+    const Node* node = reader_.find("seed");
+    if (node == nullptr) return;
+    Number seed;
+    const bool read = config::read(*node, seed).empty();
+    if (!read || !seed.is_integer() || (seed.kind() == Number::Kind::i64 && seed.i64() < 0)) {
+      return reader_.wrong("seed", *node, "it must be an integer of at least 0");
+    }
+    spec_.seed =
+        seed.kind() == Number::Kind::u64 ? seed.u64() : static_cast<std::uint64_t>(seed.i64());
   }
 
   void bind_int(std::string_view name, int& value, int low, int high) {
@@ -221,14 +227,21 @@ class PipelineBinder {
 
 /// Null and a mistake when there is no such op.
 const OpEntry* find_stage_op(const Node& node, const std::string& title, Report& report) {
-  const auto* given = node.kind == Node::Kind::map ? node.find("op") : nullptr;
-  if (given == nullptr || given->value.kind != Node::Kind::scalar) {
-    report.mistake(
-        given == nullptr ? node.position : given->value.position,
-        given == nullptr && node.kind == Node::Kind::map
-            ? title + ": `op` is missing; it must be the name of an op."
-            : fmt::format("{} is {}; it must be a map such as {{op: clip, min: -3, max: 3}}.",
-                          title, node.describe()));
+  if (node.kind != Node::Kind::map) {
+    report.mistake(node.position,
+                   fmt::format("{} is {}; it must be a map such as {{op: clip, min: -3, max: 3}}.",
+                               title, node.describe()));
+    return nullptr;
+  }
+  const Node::Entry* given = node.find("op");
+  if (given == nullptr) {
+    report.mistake(node.position, title + ": `op` is missing; it must be the name of an op.");
+    return nullptr;
+  }
+  if (given->value.kind != Node::Kind::scalar) {
+    report.mistake(given->value.position,
+                   fmt::format("{}: `op` is {}; it must be the name of an op.", title,
+                               given->value.describe()));
     return nullptr;
   }
   try {
