@@ -4,6 +4,9 @@ add_library(forebay_kit STATIC ${PROJECT_SOURCE_DIR}/tests/kit/kit.cpp)
 target_link_libraries(forebay_kit PUBLIC forebay forebay_options GTest::gtest GTest::gtest_main fmt::fmt)
 target_include_directories(forebay_kit PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <string> <vector> <functional>)
+# Compiled as an executable is, or the precompiled header would not fit one.
+set_target_properties(forebay_kit PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(forebay_kit PRIVATE -fPIE)
 
 # forebay_test(<name> SOURCES ... [LIBRARIES ...] [LABELS ...] [PRECOMPILED <target>]): a GoogleTest program with the
 # precompiled header of forebay_kit (or of another target), run as two tests: <name>, and <name>_gpu for the cases with "cuda" in their names, which ctest reports as skipped without a GPU.

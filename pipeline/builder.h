@@ -12,9 +12,9 @@ namespace forebay {
 
 /// Field names of one stage; empty follows the dataflow rule (see StageSpec).
 struct StageFields {
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
-  std::optional<Device> device;
+  std::vector<std::string> inputs = {};  // so that naming some of them draws no warning
+  std::vector<std::string> outputs = {};
+  std::optional<Device> device = {};
 };
 
 /// Builds a Spec in C++. Every op is a method named as the op, which takes the op's settings:

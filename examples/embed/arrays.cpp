@@ -14,7 +14,7 @@ int main() try {
   const Array x = copy_to(host, context);
   const Array clipped = clip(x, {.min = -3, .max = 3}, context);
   const Array rows =
-      normalize(clipped, {.axes = {1}}, context);  // each row to mean 0 and deviation 1
+      normalize(clipped, {.per_sample = true}, context);  // each row to mean 0 and deviation 1
 
   // Without a copy into another library's hands, and back.
   const Array same = from_dlpack(to_dlpack(rows));
