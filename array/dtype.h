@@ -85,6 +85,12 @@ template <> inline constexpr Dtype dtype_of<std::complex<double>> = Dtype::c128;
 
 namespace detail {
 
+/// `yes` or `no` without a branch: before a choice between results of float arithmetic compilers keep one, as the
+/// unused one might trap.
+constexpr std::uint32_t select(bool condition, std::uint32_t yes, std::uint32_t no) {
+  return no ^ ((yes ^ no) & (0u - static_cast<std::uint32_t>(condition)));
+}
+
 /// `value` as a float whose last bit says whether anything was lost (round to odd): rounding it once more, to
 /// at most 22 bits, gives what rounding `value` itself gives.
 inline float round_to_odd(double value) {
@@ -93,8 +99,7 @@ inline float round_to_odd(double value) {
   const double back = nearest;
   if (back == value || value != value || (bits & 1) != 0) return nearest;
   const bool towards_zero = value < 0 ? back < value : back > value;
-  const float neighbour = std::bit_cast<float>(towards_zero ? bits - 1 : bits + 1);
-  return neighbour;
+  return std::bit_cast<float>(towards_zero ? bits - 1 : bits + 1);
 }
 
 }  // namespace detail
@@ -105,12 +110,13 @@ inline Half::Half(float value) {
   const auto word = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t twice = word + word;  // drops the sign
   const float magnitude = std::bit_cast<float>(word & 0x7fffffffu);
-  std::uint32_t bias = twice & 0xff000000u;
-  bias = bias < 0x71000000u ? 0x71000000u : bias;
+  const std::uint32_t exponent = twice & 0xff000000u;
+  const std::uint32_t bias = detail::select(exponent < 0x71000000u, 0x71000000u, exponent);
   const float rounded = std::bit_cast<float>((bias >> 1) + 0x07800000u) + magnitude * 0x1p+112f * 0x1p-110f;
   const auto sum = std::bit_cast<std::uint32_t>(rounded);
   const std::uint32_t unsigned_bits = ((sum >> 13) & 0x7c00u) + (sum & 0x0fffu);
-  bits = static_cast<std::uint16_t>(twice > 0xff000000u ? 0x7fffu : (word >> 31 << 15) | unsigned_bits);
+  bits = static_cast<std::uint16_t>(
+      detail::select(twice > 0xff000000u, 0x7fffu, (word >> 31 << 15) | unsigned_bits));
 }
 template <std::same_as<double> T>
 Half::Half(T value) : Half(detail::round_to_odd(value)) {}
@@ -119,7 +125,8 @@ inline Half::operator float() const {
   const std::uint32_t twice = word + word;
   const float normal = std::bit_cast<float>((twice >> 4) + 0x70000000u) * 0x1p-112f;
   const float subnormal = std::bit_cast<float>((twice >> 17) | 0x3f000000u) - 0.5f;
-  const auto magnitude = std::bit_cast<std::uint32_t>(twice < 0x08000000u ? subnormal : normal);
+  const std::uint32_t magnitude = detail::select(twice < 0x08000000u, std::bit_cast<std::uint32_t>(subnormal),
+                                                 std::bit_cast<std::uint32_t>(normal));
   return std::bit_cast<float>((word & 0x80000000u) | magnitude);
 }
 
