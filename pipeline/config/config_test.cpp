@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <forebay/array/require.h>
 #include <forebay/ops.h>
@@ -232,19 +233,20 @@ TEST_F(Config, SaysEveryMistakeAtOnceInTheOrderOfTheFile) {
 }
 
 TEST_F(Config, AddsWhatCompilingFindsWhenTheRestIsBound) {
-  EXPECT_EQ(mistakes(kHead + "colour: red\n"
-                             "stages:\n"
-                             "  - {op: clip, inputs: q, min: 0}\n"
-                             "output: [x, w]\n"),
-            "train.yaml:4:1: unknown key `colour`; it must be version, name, batch_size, seed, "
-            "device, device_id, "
-            "num_threads, prefetch_queue_depth, max_held_batches, last_batch_policy, drop_last, "
-            "source, shuffle, stages or "
-            "output.\n"
-            "train.yaml:6:5: stage 1 (clip): it reads `q`, but no such field exists here; there "
-            "are `x`, `y`. Did you "
-            "mean `x`?\n"
-            "train.yaml:7:9: output: there is no field `w`; there are `x`, `y`, `q`. Did you mean `x`?");
+  EXPECT_EQ(
+      mistakes(kHead + "colour: red\n"
+                       "stages:\n"
+                       "  - {op: clip, inputs: q, min: 0}\n"
+                       "output: [x, w]\n"),
+      "train.yaml:4:1: unknown key `colour`; it must be version, name, batch_size, seed, "
+      "device, device_id, "
+      "num_threads, prefetch_queue_depth, max_held_batches, last_batch_policy, drop_last, "
+      "source, shuffle, stages or "
+      "output.\n"
+      "train.yaml:6:5: stage 1 (clip): it reads `q`, but no such field exists here; there "
+      "are `x`, `y`. Did you "
+      "mean `x`?\n"
+      "train.yaml:7:9: output: there is no field `w`; there are `x`, `y`, `q`. Did you mean `x`?");
 }
 
 TEST_F(Config, SaysWhatIsMissing) {
@@ -412,6 +414,30 @@ TEST_F(Config, ReadsTheExampleOfEveryOp) {
       save(example.substr(begin, end + 4 - begin), kit::random({4, 4}, Dtype::f32, 1));
     }
     EXPECT_EQ(parse_stage(example, folder_).op.name(), entry.def.name);
+  }
+}
+
+/// The page lists every key as the table does.
+TEST(ConfigPage, ListsEveryKey) {
+  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "README.md");
+  if (!file) GTEST_SKIP() << "the page lies with the source code, which is not here";
+  std::ostringstream page;
+  page << file.rdbuf();
+  const std::pair<std::string, std::span<const config::Key>> sections[] = {
+      {"", config::pipeline_keys()},
+      {"source.", config::source_keys()},
+      {"shuffle.", config::shuffle_keys()},
+      {"", config::stage_keys()}};
+  for (const auto& [path, keys] : sections) {
+    for (const config::Key& key : keys) {
+      std::string aliases;
+      for (const auto alias : key.aliases)
+        aliases += fmt::format("{}`{}`", aliases.empty() ? "" : ", ", alias);
+      const std::string row =
+          fmt::format("| `{}{}` | {} | {} | {} | {}{}|\n", path, key.name, key.type,
+                      key.default_text(), key.doc, aliases, aliases.empty() ? "" : " ");
+      EXPECT_NE(page.str().find(row), std::string::npos) << row;
+    }
   }
 }
 

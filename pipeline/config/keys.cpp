@@ -4,9 +4,9 @@ namespace forebay::config {
 
 std::span<const Key> pipeline_keys() {
   static const std::vector<Key> keys = {
-      {"version", "1", "", "The version of this format."},
+      {"version", "1", "", "The version of this format.", {}, true},
       {"name", "text", "the file's name", "What the pipeline is called in plans and messages."},
-      {"batch_size", "integer, at least 1", "", "Samples in a batch."},
+      {"batch_size", "integer, at least 1", "", "Samples in a batch.", {}, true},
       {"seed", "integer, at least 0", "0",
        "The root of all randomness: equal seeds give equal batches."},
       {"device", "auto, cpu, cuda or cuda:N", "auto",
@@ -32,10 +32,10 @@ std::span<const Key> pipeline_keys() {
        "",
        "Another way to write `last_batch_policy: drop`.",
        {"drop_remainder"}},
-      {"source", "map", "", "Where samples come from: see `source.type` and `source.columns`."},
-      {"shuffle", "map", "{mode: none}", "The order of the samples: see `shuffle.mode`."},
-      {"stages", "list of maps", "[]",
-       "What is done to a batch, in order: an op, its settings, and the keys of a stage."},
+      {"source", "map", "", "Where samples come from.", {}, true},
+      {"shuffle", "map", "{mode: none}",
+       "The order of the samples; true is {mode: full}, false {mode: none}."},
+      {"stages", "list of maps", "[]", "What is done to a batch, in order."},
       {"output", "field or list of fields", "every field", "The fields of a batch, in order."},
   };
   return keys;
@@ -43,10 +43,14 @@ std::span<const Key> pipeline_keys() {
 
 std::span<const Key> source_keys() {
   static const std::vector<Key> keys = {
-      {"type", "npy", "", "The kind of storage."},
-      {"columns", "map of field to path", "",
+      {"type", "npy", "", "The kind of storage.", {}, true},
+      {"columns",
+       "map of field to path",
+       "",
        "The .npy file of each field; axis 0 runs over the samples. Paths are relative to the YAML "
-       "file."},
+       "file.",
+       {},
+       true},
   };
   return keys;
 }
@@ -61,7 +65,7 @@ std::span<const Key> shuffle_keys() {
 
 std::span<const Key> stage_keys() {
   static const std::vector<Key> keys = {
-      {"op", "name of an op", "", "What the stage does; `forebay ops` lists them."},
+      {"op", "name of an op", "", "What the stage does; `forebay ops` lists them.", {}, true},
       {"inputs",
        "field or list of fields",
        "what the stage before wrote",

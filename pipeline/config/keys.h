@@ -10,10 +10,16 @@ namespace forebay::config {
 struct Key {
   std::string_view name;
   std::string_view type;      ///< "integer, at least 1"
-  std::string_view fallback;  ///< its default as text; empty: it must be given
+  std::string_view fallback;  ///< its default as text; empty when there is none
   std::string_view doc;       ///< one sentence
   /// Other libraries' names for the same thing, accepted with a note.
   std::vector<std::string_view> aliases = {};
+  bool required = false;
+
+  /// As pages and `explain` print it.
+  std::string_view default_text() const {
+    return required ? "must be given" : fallback.empty() ? "none" : fallback;
+  }
 };
 
 /// At the top of the file.

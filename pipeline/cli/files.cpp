@@ -1,0 +1,41 @@
+// Commands that read a file without running it: check and plan.
+#include <fmt/core.h>
+
+#include <forebay/array/require.h>
+#include <forebay/pipeline/cli/commands.h>
+#include <forebay/pipeline/config/config.h>
+#include <forebay/pipeline/plan.h>
+#include <forebay/pipeline/sampler.h>
+
+namespace forebay::cli {
+
+Spec load(const Arguments& arguments) {
+  std::optional<Device> device;
+  if (arguments.device) device = device_from_name(arguments.device->c_str());
+  std::vector<std::string> notes;
+  Spec spec = load_spec(arguments.file, &notes, device);
+  for (const std::string& note : notes)
+    fmt::print(stderr, "{}\n", note);
+  return spec;
+}
+
+int check(const Arguments& arguments) {
+  const auto compiled = compile(std::make_shared<const Spec>(load(arguments)));
+  const Spec& spec = *compiled->spec;
+  const Sampler sampler({.size = spec.source->size(),
+                         .batch_size = spec.batch_size,
+                         .seed = spec.seed,
+                         .shuffle = spec.shuffle,
+                         .last_batch = spec.last_batch_policy});
+  fmt::print("{}: no mistakes; {} samples make {} batches of {} an epoch, on {}\n", arguments.file,
+             spec.source->size(), sampler.steps_per_epoch(), spec.batch_size,
+             to_string(compiled->device));
+  return kOk;
+}
+
+int plan(const Arguments& arguments) {
+  fmt::print("{}", to_string(*compile(std::make_shared<const Spec>(load(arguments)))));
+  return kOk;
+}
+
+}  // namespace forebay::cli

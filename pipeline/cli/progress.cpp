@@ -1,0 +1,57 @@
+#include <forebay/pipeline/cli/progress.h>
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+namespace forebay::cli {
+
+using std::chrono::duration;
+
+Progress::Progress(std::int64_t total) : total_(total), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+/// An error message that follows starts on a line of its own.
+Progress::~Progress() {
+  if (drawn_) std::fputs("\n", stderr);
+}
+
+double Progress::rate() const {
+  const double seconds = duration<double>(Clock::now() - begin_).count();
+  return seconds > 0 ? static_cast<double>(samples_) / seconds : 0;
+}
+
+void Progress::on_batch(std::int64_t epoch, std::int64_t rows) {
+  epoch_ = epoch;
+  ++batches_;
+  samples_ += rows;
+  const double since = duration<double>(Clock::now() - shown_).count();
+  if (terminal_ ? since > 0.1 || batches_ == total_ : since > 10) {
+    shown_ = Clock::now();
+    terminal_ ? draw_bar() : print_line();
+  }
+}
+
+void Progress::on_epoch_end() {
+  if (!terminal_) print_line();
+}
+
+void Progress::print_line() {
+  fmt::print(stderr, "epoch {}: {} of {} batches, {:.0f} samples/s\n", epoch_, batches_, total_,
+             rate());
+}
+
+void Progress::draw_bar() {
+  constexpr std::int64_t kWidth = 30;
+  const auto full =
+      static_cast<std::size_t>(total_ > 0 ? std::min(kWidth, batches_ * kWidth / total_) : 0);
+  // Erases what a longer line before it left.
+  fmt::print(stderr, "\r[{}{}] epoch {}, {} of {} batches, {:.0f} samples/s\033[K",
+             std::string(full, '#'), std::string(kWidth - full, '.'), epoch_, batches_, total_,
+             rate());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+}  // namespace forebay::cli

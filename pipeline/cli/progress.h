@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace forebay::cli {
+
+/// Shows on stderr how far a run is: a bar that is drawn over on a terminal, else a line an epoch
+/// and one every ten seconds.
+class Progress {
+ public:
+  /// `total`: batches that will come, in all.
+  explicit Progress(std::int64_t total);
+  ~Progress();
+
+  void on_batch(std::int64_t epoch, std::int64_t rows);
+  void on_epoch_end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void print_line();
+  void draw_bar();
+  double rate() const;
+
+  std::int64_t total_;
+  bool terminal_;
+  std::int64_t epoch_ = 0, batches_ = 0, samples_ = 0;
+  Clock::time_point begin_ = Clock::now(), shown_ = begin_;
+  bool drawn_ = false;
+};
+
+}  // namespace forebay::cli

@@ -1,0 +1,117 @@
+#include <chrono>
+#include <filesystem>
+#include <limits>
+
+#include <fmt/core.h>
+
+#include <forebay/array/require.h>
+#include <forebay/pipeline/cli/commands.h>
+#include <forebay/pipeline/cli/progress.h>
+#include <forebay/pipeline/cli/report.h>
+#include <forebay/pipeline/pipeline.h>
+
+namespace forebay::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+/// Writes the outputs of batches as .npy files.
+class Saver {
+ public:
+  Saver(std::string folder, Device device)
+      : folder_(std::move(folder)), stream_(Stream::create(device)) {
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    FOREBAY_REQUIRE(!error, io, "--save: {} cannot be made: {}.", folder_, error.message());
+  }
+
+  /// The batch is complete.
+  void save(const Batch& batch) {
+    for (const std::string& name : batch.names()) {
+      const Array array = on_host(batch[name]);
+      std::string file = fmt::format("{}_{}_{}.npy", batch.epoch(), batch.step(), name);
+      for (char& c : file)
+        c = c == '/' ? '_' : c;
+      write_npy((std::filesystem::path(folder_) / file).string(), array.view());
+      ++files_;
+    }
+  }
+
+  std::int64_t files() const { return files_; }
+
+ private:
+  Array on_host(const Array& array) {
+    if (!array.device().is_cuda()) return array;
+    const Array host = Array::empty(array.shape(), array.dtype(), host_memory(), host_stream_);
+    copy(array.view(), host.view(), stream_);
+    stream_.synchronize();
+    return host;
+  }
+
+  std::string folder_;
+  Stream stream_;
+  Stream host_stream_ = Stream::create(Device::cpu(), 1);
+  std::int64_t files_ = 0;
+};
+
+struct Limits {
+  std::int64_t batches = std::numeric_limits<std::int64_t>::max();
+  std::int64_t epochs = 1;
+};
+
+/// `--batches` alone goes on over as many epochs as it takes.
+Limits limits_of(const Arguments& arguments) {
+  Limits limits;
+  if (arguments.batches) {
+    limits = {*arguments.batches, std::numeric_limits<std::int64_t>::max()};
+  }
+  if (arguments.epochs) limits.epochs = *arguments.epochs;
+  return limits;
+}
+
+std::int64_t batches_in_all(const Limits& limits, std::int64_t steps) {
+  if (steps == 0) return 0;
+  const std::int64_t epochs = std::min(limits.epochs, limits.batches / steps + 1);
+  return std::min(limits.batches, epochs * steps);
+}
+
+void run_epochs(Pipeline& pipeline, const Limits& limits, Saver* saver, RunReport& report) {
+  const std::int64_t total = batches_in_all(limits, pipeline.steps_per_epoch());
+  Progress progress(total);
+  const auto begin = Clock::now();
+  std::int64_t done = 0;
+  for (; done < total; ++report.epochs) {
+    pipeline.start_epoch(report.epochs);
+    while (done < total) {
+      const std::optional<Batch> batch = pipeline.next();
+      if (!batch) break;
+      if (done++ == 0) report.first_batch_ms = milliseconds(Clock::now() - begin);
+      if (saver != nullptr) saver->save(*batch);
+      progress.on_batch(batch->epoch(), batch->rows());
+    }
+    progress.on_epoch_end();
+  }
+  report.seconds = milliseconds(Clock::now() - begin) / 1000;
+}
+
+}  // namespace
+
+int run(const Arguments& arguments) {
+  Pipeline pipeline = Pipeline::from_spec(load(arguments), {.time_steps = true});
+  RunReport report;
+  report.pipeline = pipeline.spec().name;
+  report.device = to_string(pipeline.device());
+  std::optional<Saver> saver;
+  if (arguments.save) saver.emplace(report.folder = *arguments.save, pipeline.device());
+  run_epochs(pipeline, limits_of(arguments), saver ? &*saver : nullptr, report);
+  if (saver) report.files = saver->files();
+  report.stats = pipeline.stats();
+  fmt::print("{}", arguments.json ? to_json(report) : to_text(report));
+  return kOk;
+}
+
+}  // namespace forebay::cli
