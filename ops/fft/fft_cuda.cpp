@@ -330,7 +330,9 @@ class CudaBody final : public Body {
     const cufftHandle handle = plan().handle();
     check_cufft(cufftSetStream(handle, static_cast<cudaStream_t>(stream.native())),
                 "cufftSetStream", t_.name);
-    check_cufft(cufftSetWorkArea(handle, work), "cufftSetWorkArea", t_.name);
+    if (plan().work_bytes() > 0) {
+      check_cufft(cufftSetWorkArea(handle, work), "cufftSetWorkArea", t_.name);
+    }
     const int direction = t_.inverse ? CUFFT_INVERSE : CUFFT_FORWARD;
     const auto as = [](auto* type, void* data) { return static_cast<decltype(type)>(data); };
     constexpr cufftReal* r = nullptr;

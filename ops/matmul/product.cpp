@@ -1,0 +1,323 @@
+#include <forebay/ops/matmul/product.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <forebay/array/require.h>
+#include <forebay/ops/checks.h>
+#include <forebay/ops/eager.h>
+#include <forebay/ops/expr/execute.h>
+
+namespace forebay {
+namespace {
+
+constexpr DtypeSet kOperands = kIntegers | kFloats | kComplex;
+
+Dtype signed_of(std::size_t bytes) {
+  return bytes == 1 ? Dtype::i8 : bytes == 2 ? Dtype::i16 : bytes == 4 ? Dtype::i32 : Dtype::i64;
+}
+
+Dtype promote_integers(Dtype a, Dtype b) {
+  if (is_signed(a) == is_signed(b)) return size_of(a) >= size_of(b) ? a : b;
+  if (is_signed(b)) std::swap(a, b);  // a signed, b unsigned
+  FOREBAY_REQUIRE(b != Dtype::u64, unsupported,
+                  "matmul: {} and u64 have no common integer type; products of integers are exact. "
+                  "Cast one of them before.",
+                  name_of(a));
+  return signed_of(std::max(size_of(a), 2 * size_of(b)));
+}
+
+/// The float that holds the integers of dtype `integer` as well as `other`: exactly up to 32 bits,
+/// as NumPy has it.
+Dtype promote_to_float(Dtype integer, Dtype other) {
+  if (size_of(integer) == 1) return other;
+  if (size_of(integer) == 2) return size_of(other) == 2 ? Dtype::f32 : other;
+  return Dtype::f64;
+}
+
+Dtype promote(Dtype a, Dtype b) {
+  if (is_complex(a) || is_complex(b)) return complex_of(promote(real_of(a), real_of(b)));
+  if (is_integer(a) && is_integer(b)) return promote_integers(a, b);
+  if (is_integer(a)) return promote_to_float(a, b);
+  if (is_integer(b)) return promote_to_float(b, a);
+  if (a != b && size_of(a) == 2 && size_of(b) == 2) return Dtype::f32;
+  return size_of(a) >= size_of(b) ? a : b;
+}
+
+/// operand, sum, tf32 and the dtype of the result.
+void resolve_dtypes(Product& p, const Matmul& settings) {
+  check_dtype("matmul", "x", p.x.dtype, kOperands);
+  check_dtype("matmul", "other", p.other.dtype, kOperands);
+  const Dtype common = promote(p.x.dtype, p.other.dtype);
+  const Compute compute = settings.compute;
+  const std::string_view name = names_of(compute)[static_cast<std::size_t>(compute)];
+  const Dtype wanted = settings.dtype.value_or(common);
+  if (is_integer(common)) {
+    FOREBAY_REQUIRE(compute == Compute::f32, invalid,
+                    "matmul: `compute` is {}, but the operands are integers, {} and {}, whose "
+                    "product is exact. Leave "
+                    "`compute` out, or cast them to a float before.",
+                    name, name_of(p.x.dtype), name_of(p.other.dtype));
+    FOREBAY_REQUIRE(wanted == common, invalid,
+                    "matmul: `dtype` is {}, but the product of {} and {} is {}. Leave `dtype` out, "
+                    "and cast before or "
+                    "after.",
+                    name_of(wanted), name_of(p.x.dtype), name_of(p.other.dtype), name_of(common));
+    p.operand = p.sum = common;
+  } else if (is_complex(common)) {
+    FOREBAY_REQUIRE(is_complex(wanted), invalid,
+                    "matmul: `dtype` is {}, but the product is complex; it must be c64 or c128.",
+                    name_of(wanted));
+    const bool wide = common == Dtype::c128 || compute == Compute::f64;
+    const bool narrow =
+        compute == Compute::f16 || compute == Compute::bf16 || (compute == Compute::tf32 && wide);
+    FOREBAY_REQUIRE(!narrow, invalid,
+                    "matmul: `compute` is {}, but the product is {}; it must be {}.", name,
+                    name_of(common), wide ? "f64 or left out" : "f32, tf32 or f64");
+    p.operand = p.sum = wide ? Dtype::c128 : Dtype::c64;
+    p.tf32 = compute == Compute::tf32;
+  } else {
+    FOREBAY_REQUIRE(is_float(wanted), invalid,
+                    "matmul: `dtype` is {}; it must be f16, bf16, f32 or f64.", name_of(wanted));
+    FOREBAY_REQUIRE(common != Dtype::f64 || compute == Compute::f32 || compute == Compute::f64,
+                    invalid,
+                    "matmul: `compute` is {}, but the product is f64; it must be f64 or left out. "
+                    "Cast the operands to "
+                    "f32 before for less.",
+                    name);
+    const bool wide = common == Dtype::f64 || compute == Compute::f64;
+    p.operand = wide                       ? Dtype::f64
+                : compute == Compute::f16  ? Dtype::f16
+                : compute == Compute::bf16 ? Dtype::bf16
+                                           : common;
+    p.sum = wide ? Dtype::f64 : Dtype::f32;
+    p.tf32 = compute == Compute::tf32 && p.operand == Dtype::f32;
+  }
+  p.out.dtype = wanted;
+}
+
+Dims leading(const Dims& shape, int last) {
+  Dims result;
+  for (int i = 0; i < shape.rank - last; ++i)
+    result.push_back(shape[i]);
+  return result;
+}
+
+/// Strides over the axes of `batch` of the products of an operand with leading axes `own`.
+Dims batch_strides(const Dims& own, const Dims& batch, std::int64_t matrix) {
+  Dims strides = batch;
+  std::int64_t step = matrix;
+  for (int i = 1; i <= batch.rank; ++i) {
+    const std::int64_t extent = i <= own.rank ? own[own.rank - i] : 1;
+    strides[batch.rank - i] = extent == 1 ? 0 : step;
+    step *= extent;
+  }
+  return strides;
+}
+
+/// Drops axes of extent 1 and merges neighbours that both operands walk with one stride.
+void merge_batch(Product& p) {
+  Dims batch, x, other;  // innermost first
+  for (int i = p.batch.rank - 1; i >= 0; --i) {
+    if (p.batch[i] == 1) continue;
+    const int last = batch.rank - 1;
+    if (last >= 0 && p.x_strides[i] == batch[last] * x[last] &&
+        p.other_strides[i] == batch[last] * other[last]) {
+      batch[last] *= p.batch[i];
+    } else {
+      batch.push_back(p.batch[i]);
+      x.push_back(p.x_strides[i]);
+      other.push_back(p.other_strides[i]);
+    }
+  }
+  std::reverse(batch.begin(), batch.end());
+  std::reverse(x.begin(), x.end());
+  std::reverse(other.begin(), other.end());
+  p.batch = batch;
+  p.x_strides = x;
+  p.other_strides = other;
+  // One matrix for all of a dense x: its rows are the rows of one larger matrix.
+  constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
+  if (batch.rank == 1 && other[0] == 0 && x[0] == p.m * p.k && batch[0] * p.m <= kMostRows) {
+    p.m *= batch[0];
+    p.batch = p.x_strides = p.other_strides = {};
+  }
+}
+
+void resolve_shapes(Product& p, const Matmul& settings) {
+  const Dims& x = p.x.shape;
+  const Dims& other = p.other.shape;
+  for (const auto& [name, shape] : {std::pair{"x", x}, std::pair{"other", other}}) {
+    FOREBAY_REQUIRE(shape.rank > 0, invalid,
+                    "matmul: `{}` is a scalar, shape (); it needs an axis to sum over. Use `scale` "
+                    "to multiply by a number.",
+                    name);
+  }
+  FOREBAY_REQUIRE(
+      !settings.transpose_other || other.rank > 1, invalid,
+      "matmul: `transpose_other` is true, but `other` has shape {}; it needs two axes to swap.",
+      to_string(other));
+  p.transposed = settings.transpose_other;
+  const int summed = other.rank == 1 || p.transposed ? other.rank - 1 : other.rank - 2;
+  p.k = x[x.rank - 1];
+  FOREBAY_REQUIRE(other[summed] == p.k, invalid,
+                  "matmul: `x` has shape {} and `other` {}: the last axis of `x`, {}, must be as "
+                  "long as axis {} of `other`, "
+                  "{}.",
+                  to_string(x), to_string(other), p.k, summed, other[summed]);
+  if (x.rank > 1) p.m = x[x.rank - 2];
+  if (other.rank > 1) p.n = other[p.transposed ? other.rank - 2 : other.rank - 1];
+
+  const Dims x_batch = leading(x, std::min(x.rank, 2));
+  const Dims other_batch = leading(other, std::min(other.rank, 2));
+  p.batch = x_batch.rank > other_batch.rank ? x_batch : other_batch;
+  for (int i = 1; i <= std::min(x_batch.rank, other_batch.rank); ++i) {
+    const std::int64_t a = x_batch[x_batch.rank - i], b = other_batch[other_batch.rank - i];
+    FOREBAY_REQUIRE(
+        a == b || a == 1 || b == 1, invalid,
+        "matmul: `x` has shape {} and `other` {}: the leading axes {} and {} do not broadcast.",
+        to_string(x), to_string(other), to_string(x_batch), to_string(other_batch));
+    p.batch[p.batch.rank - i] = a == 1 ? b : a;
+  }
+  p.out.shape = p.batch;
+  if (x.rank > 1) p.out.shape.push_back(p.m);
+  if (other.rank > 1) p.out.shape.push_back(p.n);
+  p.x_strides = batch_strides(x_batch, p.batch, p.m * p.k);
+  p.other_strides = batch_strides(other_batch, p.batch, p.k * p.n);
+  if (!p.empty() && p.k > 0) merge_batch(p);
+  // A column is a row, transposed: sums along memory.
+  if (p.n == 1) p.transposed = true;
+}
+
+bool given(const ConstantArray& constant) {
+  return !constant.path.empty() || constant.array.shape() != Dims{0};
+}
+
+constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+expr::Expr converted(expr::Expr x, Dtype via, Dtype to) {
+  if (x.dtype() != via) x = cast(x, via);
+  return x.dtype() == to ? x : cast(x, to);
+}
+
+/// The constant on the device of `context`, dense, of dtype `to`, ready for every stream.
+Array made_constant(const Array& array, Dtype via, Dtype to, const Context& context) {
+  Array constant = array;
+  if (constant.device() != context.device()) {
+    const Context host = Context::create(constant.device(), 1);
+    constant = contiguous(constant, host);
+    host.stream.synchronize();
+    constant = copy_to(constant, context);
+  }
+  const bool rounds = constant.dtype() != to || via != to;
+  if (rounds) {
+    const auto leaf = expr::Expr::leaf(0, constant.dtype(), constant.shape(), constant.strides());
+    constant = eval(converted(leaf, via, to), {constant}, context);
+  } else {
+    constant = contiguous(constant, context);
+  }
+  context.stream.synchronize();
+  return constant;
+}
+
+}  // namespace
+
+Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs) {
+  const bool constant = given(settings.other);
+  FOREBAY_REQUIRE(
+      !constant || inputs.size() == 1, invalid,
+      "matmul: `other` is given twice, in the settings and as the second input; give one of them.");
+  FOREBAY_REQUIRE(
+      constant || inputs.size() == 2, invalid,
+      "matmul: `other` is missing; give a matrix in the settings or name a second input.");
+  Product p;
+  p.x = inputs[0];
+  p.other =
+      constant ? ArraySpec{settings.other.array.dtype(), settings.other.array.shape()} : inputs[1];
+  resolve_shapes(p, settings);
+  resolve_dtypes(p, settings);
+  return p;
+}
+
+ProductBody::ProductBody(const Product& product, const Matmul& settings, Dtype taken, Dtype given,
+                         const Context& context)
+    : product_(product), taken_(taken), given_(given) {
+  const Product& p = product_;
+  if (p.empty() || p.k == 0) return;
+  const std::int64_t x = count_of(p.x.shape), other = count_of(p.other.shape),
+                     out = count_of(p.out.shape);
+  cast_x_ = caster(p.x.dtype, p.operand, taken, x, context);
+  if (cast_x_ != nullptr) x_bytes_ = align(static_cast<std::size_t>(x) * size_of(taken));
+  has_constant_ = forebay::given(settings.other);
+  if (has_constant_) {
+    constant_ = made_constant(settings.other.array, p.operand, taken, context);
+  } else {
+    cast_other_ = caster(p.other.dtype, p.operand, taken, other, context);
+    if (cast_other_ != nullptr)
+      other_bytes_ = align(static_cast<std::size_t>(other) * size_of(taken));
+  }
+  cast_out_ = caster(given, given, p.out.dtype, out, context);
+  if (cast_out_ != nullptr) out_bytes_ = align(static_cast<std::size_t>(out) * size_of(given));
+  for (const auto* body : {&cast_x_, &cast_other_, &cast_out_}) {
+    if (*body != nullptr) cast_bytes_ = std::max(cast_bytes_, align((*body)->scratch_bytes()));
+  }
+}
+
+std::unique_ptr<Body> ProductBody::caster(Dtype from, Dtype via, Dtype to, std::int64_t count,
+                                          const Context& context) const {
+  if (from == to && via == to) return nullptr;
+  const expr::Expr expression = converted(expr::Expr::leaf(0, from, {count}), via, to);
+  return expr::prepare(expr::compile({&expression, 1}), context);
+}
+
+std::size_t ProductBody::scratch_bytes() const {
+  if (product_.empty() || product_.k == 0) return 0;
+  return x_bytes_ + other_bytes_ + out_bytes_ + cast_bytes_ + work_bytes();
+}
+
+void ProductBody::run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+                      const Launch& launch) {
+  const ArrayView& out = outputs[0];
+  if (product_.empty()) return;
+  if (product_.k == 0) {
+    // On the CPU this is a task of the stream already: the fill must not come after it.
+    if (out.device.is_cuda())
+      fill_bytes(out, 0, launch.stream);
+    else
+      std::memset(out.data, 0, out.bytes());
+    return;
+  }
+  auto* scratch = static_cast<char*>(launch.scratch);
+  const auto take = [&scratch](std::size_t bytes) {
+    void* const taken = scratch;
+    scratch += bytes;
+    return taken;
+  };
+  const auto flat = [&](const ArrayView& like, void* data, Dtype dtype) {
+    return ArrayView{data, dtype, out.device, {like.count()}, {1}};
+  };
+  void* const cast_work = take(cast_bytes_);
+  const auto convert = [&](Body& cast, const ArrayView& from, const ArrayView& to) {
+    const ArrayView sources[] = {flat(from, from.data, from.dtype)},
+                    targets[] = {flat(to, to.data, to.dtype)};
+    cast.run(sources, targets, {.stream = launch.stream, .scratch = cast_work, .batch = nullptr});
+  };
+
+  const void* x = inputs[0].data;
+  if (cast_x_ != nullptr) {
+    const ArrayView to = flat(inputs[0], take(x_bytes_), taken_);
+    convert(*cast_x_, inputs[0], to);
+    x = to.data;
+  }
+  const void* other = has_constant_ ? constant_.data() : inputs[1].data;
+  if (cast_other_ != nullptr) {
+    const ArrayView to = flat(inputs[1], take(other_bytes_), taken_);
+    convert(*cast_other_, inputs[1], to);
+    other = to.data;
+  }
+  const ArrayView raw = flat(out, cast_out_ == nullptr ? out.data : take(out_bytes_), given_);
+  multiply(x, other, raw.data, scratch, launch);
+  if (cast_out_ != nullptr) convert(*cast_out_, raw, out);
+}
+
+}  // namespace forebay

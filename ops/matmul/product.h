@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <forebay/ops/matmul/matmul.h>
+
+namespace forebay {
+
+/// A matmul with its shapes and dtypes resolved: `count_of(batch)` products of [m, k] by [k, n].
+struct Product {
+  ArraySpec out;
+  ArraySpec x, other;          ///< as given
+  Dtype operand = Dtype::f32;  ///< what both operands are rounded or widened to
+  Dtype sum = Dtype::f32;      ///< what is summed in
+  bool tf32 = false;
+  bool transposed = false;  ///< other is [n, k]
+  std::int64_t m = 1, n = 1, k = 0;
+  /// The leading axes, merged where both operands allow it; the strides, in elements, are 0 where
+  /// an operand is broadcast. The result is dense: product b of it starts at b * m * n.
+  Dims batch, x_strides, other_strides;
+
+  bool empty() const { return count_of(out.shape) == 0; }
+  /// Where product `b` starts in x and in other.
+  std::int64_t x_offset(std::int64_t b) const { return offset(b, x_strides); }
+  std::int64_t other_offset(std::int64_t b) const { return offset(b, other_strides); }
+
+ private:
+  std::int64_t offset(std::int64_t b, const Dims& strides) const {
+    std::int64_t result = 0;
+    for (int i = batch.rank - 1; i >= 0; --i) {
+      result += b % batch[i] * strides[i];
+      b /= batch[i];
+    }
+    return result;
+  }
+};
+
+/// Errors: invalid and unsupported, "matmul: ...".
+Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs);
+
+/// The part that is the same on every device: operands made the type that the multiplication takes,
+/// its result made the op's, a constant operand made once.
+class ProductBody : public Body {
+ public:
+  std::size_t scratch_bytes() const final;
+  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+           const Launch& launch) final;
+
+ protected:
+  /// `multiply` takes operands of dtype `taken` and gives a result of dtype `given`.
+  ProductBody(const Product& product, const Matmul& settings, Dtype taken, Dtype given,
+              const Context& context);
+  /// `scratch` has work_bytes().
+  virtual void multiply(const void* x, const void* other, void* out, void* scratch,
+                        const Launch& launch) = 0;
+  virtual std::size_t work_bytes() const { return 0; }
+
+  Product product_;
+
+ private:
+  std::unique_ptr<Body> caster(Dtype from, Dtype via, Dtype to, std::int64_t count,
+                               const Context& context) const;
+
+  Array constant_;  ///< other, when it comes from the settings
+  bool has_constant_ = false;
+  Dtype taken_, given_;
+  std::unique_ptr<Body> cast_x_, cast_other_, cast_out_;  ///< null where there is nothing to do
+  std::size_t x_bytes_ = 0, other_bytes_ = 0, out_bytes_ = 0, cast_bytes_ = 0;
+};
+
+}  // namespace forebay
