@@ -8,9 +8,9 @@ namespace forebay {
 
 /// Settings of clip: at least one bound.
 struct Clip {
-  std::optional<Number> min;
-  std::optional<Number> max;
-  std::optional<Dtype> dtype;
+  std::optional<Number> min = {};
+  std::optional<Number> max = {};
+  std::optional<Dtype> dtype = {};
   void fields(FieldVisitor& visitor);
 };
 

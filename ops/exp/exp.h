@@ -8,7 +8,7 @@ namespace forebay {
 
 /// Settings of exp.
 struct Exp {
-  std::optional<Dtype> dtype;
+  std::optional<Dtype> dtype = {};
   void fields(FieldVisitor& visitor);
 };
 

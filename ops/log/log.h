@@ -8,7 +8,7 @@ namespace forebay {
 
 /// Settings of log.
 struct Log {
-  std::optional<Dtype> dtype;
+  std::optional<Dtype> dtype = {};
   void fields(FieldVisitor& visitor);
 };
 

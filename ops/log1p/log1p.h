@@ -8,7 +8,7 @@ namespace forebay {
 
 /// Settings of log1p.
 struct Log1p {
-  std::optional<Dtype> dtype;
+  std::optional<Dtype> dtype = {};
   void fields(FieldVisitor& visitor);
 };
 

@@ -6,7 +6,7 @@ namespace forebay {
 
 /// Settings of permute: `axes[i]` is the axis of x that becomes axis i. Empty reverses the axes.
 struct Permute {
-  std::vector<std::int64_t> axes;
+  std::vector<std::int64_t> axes = {};
   void fields(FieldVisitor& visitor);
 };
 

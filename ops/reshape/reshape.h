@@ -6,7 +6,7 @@ namespace forebay {
 
 /// Settings of reshape.
 struct Reshape {
-  std::vector<std::int64_t> shape;  ///< of the whole batch array; one extent may be -1
+  std::vector<std::int64_t> shape = {};  ///< of the whole batch array; one extent may be -1
   void fields(FieldVisitor& visitor);
 };
 

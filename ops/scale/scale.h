@@ -10,7 +10,7 @@ namespace forebay {
 struct Scale {
   double factor = 1;
   double offset = 0;
-  std::optional<Dtype> dtype;
+  std::optional<Dtype> dtype = {};
   void fields(FieldVisitor& visitor);
 };
 
