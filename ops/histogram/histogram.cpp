@@ -36,7 +36,7 @@ bool mixes_samples(const void* raw, std::span<const ArraySpec> inputs) {
   return has_axis(histogram_detail::counted_axes(*static_cast<const Histogram*>(raw), inputs[0].shape), 0);
 }
 
-HistogramResult run(std::initializer_list<Array> inputs, const Histogram& settings, const Context& context) {
+HistogramResult run(const std::vector<Array>& inputs, const Histogram& settings, const Context& context) {
   std::vector<Array> results = run_op(Op::with(find_op("histogram"), settings), inputs, context);
   return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
 }

@@ -3,7 +3,7 @@
 //   KEY      what elements are compared as: f32 (f16, bf16, f32), i64, u64, else f64; exact
 //   EDGE     dtype of the edges: f32 for KEY f32, else f64
 //   WEIGHT   element type of the weights, when there are any
-//   EXTREMES, COUNT, FINISH  1 for the kernels that are wanted, so that the others are not compiled
+//   EXTREMES, EDGES, COUNT, ZERO or FINISH  1 for the kernel that is wanted, so that the others are not compiled
 // The formulas of edges and comparisons are those of edges.h.
 
 #ifdef WEIGHT
@@ -39,7 +39,7 @@ inline i64 first_place(const Slices& s, const Tiling& t, i64 slice) {
   return (group * t.chunks + chunk) * t.blocks * t.chunk + (column - chunk * t.chunk);
 }
 
-#if EXTREMES
+#if EXTREMES || EDGES
 template <class T>
 constexpr T highest() {
   if constexpr (same<T, f32>) return 0x1.fffffep127f;
@@ -59,6 +59,7 @@ struct Greatest {
   KEY operator()(KEY x, KEY y) const { return x < y ? y : x; }
 };
 
+#if EXTREMES
 /// The least and greatest finite value of each column of each unit: partials[unit * chunk + column].
 extern "C" __global__ void __launch_bounds__(256)
 histogram_extremes(const IN* __restrict__ in, Extremes* __restrict__ partials, const __grid_constant__ Slices s,
@@ -83,6 +84,7 @@ histogram_extremes(const IN* __restrict__ in, Extremes* __restrict__ partials, c
   }
 }
 
+#else
 inline f32 next(f32 x, bool up) { return nextafterf(x, up ? __int_as_float(0x7f800000) : __int_as_float(0xff800000)); }
 inline f64 next(f64 x, bool up) {
   return nextafter(x, __longlong_as_double(up ? 0x7ff0000000000000 : i64(0xfff0000000000000)));
@@ -125,6 +127,7 @@ histogram_edges(const Extremes* __restrict__ partials, const EDGE* __restrict__ 
     }
   }
 }
+#endif
 #endif
 
 #if COUNT
@@ -253,11 +256,13 @@ histogram_count(const IN* __restrict__ in, const WEIGHT* __restrict__ weights, c
 #endif
 #endif
 
-#if FINISH
+#if ZERO
 extern "C" __global__ void __launch_bounds__(256) histogram_zero(Counter* counters, i64 count) {
   for (i64 i = grid_thread(); i < count; i += grid_threads()) counters[i] = 0;
 }
+#endif
 
+#if FINISH
 /// A block for each slice: adds up the counters of its `blocks` units, in order. `hist` is i64, or f64 with weights or
 /// density; both outputs may be null.
 extern "C" __global__ void __launch_bounds__(256)

@@ -13,9 +13,9 @@ namespace forebay {
 /// Settings of histogram. Without `range` and `edges` the range is that of each histogram's finite values.
 struct Histogram {
   std::int64_t bins = 10;
-  std::optional<Reals> range;
-  std::optional<Reals> edges;
-  std::optional<std::vector<std::int64_t>> axes;
+  std::optional<Reals> range = {};
+  std::optional<Reals> edges = {};
+  std::optional<std::vector<std::int64_t>> axes = {};
   Layout layout = Layout::none;
   bool per_sample = false;
   bool density = false;

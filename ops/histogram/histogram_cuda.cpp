@@ -37,8 +37,7 @@ class HistogramCuda final : public Body {
         slices_(slices_of(problem.inputs[0].shape, counted_axes(settings, problem.inputs[0].shape))) {
     cut();
     const Dtype x = problem.inputs[0].dtype;
-    const Dtype key = plan_.dtype == Dtype::f32 || x == Dtype::i64 || x == Dtype::u64 ? (plan_.dtype == Dtype::f32 ? Dtype::f32 : x)
-                                                                                   : Dtype::f64;
+    const Dtype key = x == Dtype::i64 || x == Dtype::u64 ? x : plan_.dtype;
     const auto load = [&](const char* name, const char* part) {
       cuda::KernelSource source{name,
                                 std::string(embedded::slices_cu) + embedded::histogram_cu,
@@ -48,10 +47,10 @@ class HistogramCuda final : public Body {
       return cuda::load_kernel(source, context.device());
     };
     if (plan_.kind == EdgePlan::Kind::inferred) extremes_kernel_ = load("histogram_extremes", "EXTREMES");
-    edges_kernel_ = load("histogram_edges", "EXTREMES");
+    edges_kernel_ = load("histogram_edges", "EDGES");
     count_kernel_ = load("histogram_count", "COUNT");
     finish_kernel_ = load("histogram_finish", "FINISH");
-    if (!weighted_ && copies_ == 0) zero_kernel_ = load("histogram_zero", "FINISH");
+    if (!weighted_ && copies_ == 0) zero_kernel_ = load("histogram_zero", "ZERO");
 
     if (plan_.kind == EdgePlan::Kind::table) {
       const Array table = plan_.dtype == Dtype::f32

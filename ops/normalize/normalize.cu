@@ -2,7 +2,7 @@
 //   IN, OUT     element types
 //   NARROW      1: f32 arithmetic gives the result (elements are exact in f32), 0: f64
 //   GIVEN_MEAN  1: the pivot is the given mean, 0: the slice's first element
-//   SLICES, ROWS, LONG  1 for the kernels that are wanted, so that the others are not compiled
+//   SLICES, ROWS, MOMENTS, MERGE or APPLY  1 for the kernel that is wanted, so that the others are not compiled
 //   THREADS     of a block; ITEMS: elements that a thread of the one-pass kernels keeps in registers
 // The statistics are those of normalize_cpu.cpp, in another order of summation: see statistics.h.
 
@@ -198,9 +198,9 @@ normalize_rows(const IN* __restrict__ in, OUT* __restrict__ out, const __grid_co
   }
 }
 
-#elif LONG
 // Slices that are too long for one block: moments of each unit, merged by slice, then applied.
 
+#elif MOMENTS
 /// partials[unit * chunk + column]
 extern "C" __global__ void __launch_bounds__(THREADS)
 normalize_moments(const IN* __restrict__ in, Moments* __restrict__ partials, const __grid_constant__ Slices s, const __grid_constant__ Tiling t,
@@ -246,6 +246,7 @@ normalize_moments(const IN* __restrict__ in, Moments* __restrict__ partials, con
   }
 }
 
+#elif MERGE
 /// A block for each slice: two passes over the moments of its blocks.
 extern "C" __global__ void __launch_bounds__(THREADS)
 normalize_merge(const Moments* __restrict__ partials, Scale* __restrict__ scales, const __grid_constant__ Slices s, const __grid_constant__ Tiling t,
@@ -270,6 +271,7 @@ normalize_merge(const Moments* __restrict__ partials, Scale* __restrict__ scales
   }
 }
 
+#elif APPLY
 extern "C" __global__ void __launch_bounds__(THREADS)
 normalize_apply(const IN* __restrict__ in, OUT* __restrict__ out, const Scale* __restrict__ scales, const __grid_constant__ Slices s,
                 const __grid_constant__ Tiling t, const __grid_constant__ Settings q) {

@@ -21,16 +21,16 @@ std::span<const std::string_view> names_of(ZeroStd);
 
 /// Settings of normalize. A mean or std that is not given is computed from the data.
 struct Normalize {
-  std::optional<Reals> mean;
-  std::optional<Reals> std;
-  std::optional<std::vector<std::int64_t>> axes;
+  std::optional<Reals> mean = {};
+  std::optional<Reals> std = {};
+  std::optional<std::vector<std::int64_t>> axes = {};
   Layout layout = Layout::none;
   bool per_sample = false;
   std::int64_t ddof = 0;
   double epsilon = 0;
   EpsilonPlace epsilon_place = EpsilonPlace::variance;
   ZeroStd zero_std = ZeroStd::divide;
-  std::optional<Dtype> dtype;
+  std::optional<Dtype> dtype = {};
 
   void fields(FieldVisitor& visitor);
 };

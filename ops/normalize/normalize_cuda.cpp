@@ -80,9 +80,9 @@ class NormalizeCuda final : public Body {
     } else {
       threads_ = 256;
       tiling_ = tile(slices_, kMostColumns, kUnitElements / chunk);
-      moments_kernel_ = load("normalize_moments", "LONG", threads_, 1);
-      merge_kernel_ = load("normalize_merge", "LONG", threads_, 1);
-      apply_kernel_ = load("normalize_apply", "LONG", threads_, 1);
+      moments_kernel_ = load("normalize_moments", "MOMENTS", threads_, 1);
+      merge_kernel_ = load("normalize_merge", "MERGE", threads_, 1);
+      apply_kernel_ = load("normalize_apply", "APPLY", threads_, 1);
     }
 
     settings_.epsilon = settings.epsilon;
