@@ -105,7 +105,7 @@ Array Array::empty(const Dims& shape, Dtype dtype, const MemoryPtr& memory, cons
   check_shape(shape, dtype);
   ArrayView view{nullptr, dtype, memory->device(), shape, dense_strides(shape)};
   const std::size_t bytes = view.bytes();
-  if (bytes == 0) return Array(view, nullptr);
+  if (bytes == 0) return {view, nullptr};
   view.data = memory->allocate(bytes, stream);
   // Should the owner not fit in memory, shared_ptr calls the deleter.
   return Array(view, std::shared_ptr<void>(view.data, [memory, stream, bytes](void* data) {

@@ -69,7 +69,7 @@ struct Queue {
     changed.notify_one();
   }
 
-  /// Works until the queue is closed and empty.
+  /// Works until the queue is closed and empty. What a task held is free before the next item.
   void work() noexcept {
     for (;;) {
       std::unique_lock lock(mutex);
@@ -81,13 +81,12 @@ struct Queue {
       if (item.point) {
         item.point->pass(failure);
       } else {
-        run(std::move(item.task));
+        run(item.task);
       }
     }
   }
 
-  /// Runs and destroys `task`: what it held is free before the next item.
-  void run(std::function<void()> task) noexcept {
+  void run(const std::function<void()>& task) noexcept {
     if (failure) return;
     try {
       task();
