@@ -15,7 +15,7 @@ class PipelineBuilder;
 
 /// How to run a plan; nothing in here changes a result.
 struct Options {
-  MemoryPtr memory;          ///< of the slots on the pipeline's device; its default pool when null
+  MemoryPtr memory = {};     ///< of the slots on the pipeline's device; its default pool when null
   bool time_steps = false;   ///< measure each step (events around it; CUDA graphs off)
   bool poison = false;       ///< fill a slot with 0xFF when it is returned, so that use after release shows
   bool cuda_graphs = true;   ///< replay the GPU part of a batch as one graph

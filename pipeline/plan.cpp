@@ -140,18 +140,18 @@ class Planner {
       note(fmt::format("{} is left out: nothing uses what it writes", stage_title(spec_, i)));
       return;
     }
-    note_mixing(i, specs, results[0]);
-
     std::vector<Lazy> inputs;
     std::vector<expr::Expr> expressions;
-    std::vector<int> pending = {i};
+    std::vector<int> pending;
     for (const int version : fields.inputs) {
       inputs.push_back(on(version, device));
       expressions.push_back(inputs.back().expr);
       pending = merged(pending, inputs.back().pending);
     }
-    Materialiser materialise(*this, fields, device, pending);
+    Materialiser materialise(*this, i, device, pending);
     const std::vector<expr::Expr> lowered = stage.op.lower(expressions, materialise);
+    pending = materialise.used() ? std::vector<int>{i} : merged(pending, {i});
+    note_mixing(i, specs, results[0], lowered.empty());
     if (lowered.empty()) {
       add_kernel(i, device, {specs, results}, std::move(inputs));
     } else {
@@ -159,15 +159,21 @@ class Planner {
     }
   }
 
-  void note_mixing(int i, const std::vector<ArraySpec>& inputs, const ArraySpec& result) {
+  /// Of ops that do not say so themselves, a kernel op that makes the batch axis disappear.
+  void note_mixing(int i, const std::vector<ArraySpec>& inputs, const ArraySpec& result,
+                   bool kernel) {
     const Op& op = spec_.stages[index(i)].op;
-    const auto mixes = op.entry().def.mixes_samples;
-    const bool no_batch_axis = result.shape.rank == 0 || result.shape[0] != plan_.batch_size;
-    if (no_batch_axis || (mixes != nullptr && mixes(op.raw_settings(), inputs))) {
-      note(fmt::format(
-          "{} mixes samples: its result depends on batch_size and on which samples meet in a batch",
-          stage_title(spec_, i)));
-    }
+    const auto says = op.entry().def.mixes_samples;
+    const auto has_batch_axis = [&](const ArraySpec& spec) {
+      return spec.shape.rank > 0 && spec.shape[0] == plan_.batch_size;
+    };
+    const bool mixes = says != nullptr
+                           ? says(op.raw_settings(), inputs)
+                           : kernel && has_batch_axis(inputs[0]) && !has_batch_axis(result);
+    if (!mixes) return;
+    note(fmt::format(
+        "{} mixes samples: its result depends on batch_size and on which samples meet in a batch",
+        stage_title(spec_, i)));
   }
 
   void add_pointwise(int i, Device device, const std::vector<ArraySpec>& results,
@@ -326,24 +332,30 @@ class Planner {
   /// For index maps that the memory's layout does not allow: the planner adds a step.
   class Materialiser final : public Materialise {
    public:
-    Materialiser(Planner& planner, const Dataflow::Stage& fields, Device device,
-                 std::vector<int> pending)
-        : planner_(planner), fields_(fields), device_(device), pending_(std::move(pending)) {}
+    /// `pending`: the stages whose work comes before the index map of `stage`.
+    Materialiser(Planner& planner, int stage, Device device, std::vector<int> pending)
+        : planner_(planner), stage_(stage), device_(device), pending_(std::move(pending)) {
+      if (pending_.empty()) pending_ = {stage};
+    }
     expr::Expr operator()(const expr::Expr& expression) override {
-      const std::string& name = planner_.flow_.versions[index(fields_.inputs[0])].name;
+      used_ = true;
+      const int input = planner_.flow_.stages[index(stage_)].inputs[0];
+      const std::string& name = planner_.flow_.versions[index(input)].name;
       Lazy lazy{.spec = {}, .expr = expression, .device = device_, .pending = pending_};
       planner_.dense(lazy, name);
       planner_.note(fmt::format(
-          "`{}` is written to memory within {}: its new shape is no index map of what was there",
-          name, stage_title(planner_.spec_, pending_.back())));
+          "`{}` is written to memory before {}: its new shape is no index map of what is there",
+          name, stage_title(planner_.spec_, stage_)));
       return lazy.expr;
     }
+    bool used() const { return used_; }
 
    private:
     Planner& planner_;
-    const Dataflow::Stage& fields_;
+    int stage_;
     Device device_;
     std::vector<int> pending_;
+    bool used_ = false;
   };
 
   const Spec& spec_;

@@ -93,9 +93,9 @@ std::string memory_text(const Plan& plan) {
                : fmt::format("{} on the host", bytes_text(on_host));
   };
   text += fmt::format("  a slot: {}\n", amounts(map.slot_device, map.slot_host));
-  text +=
-      fmt::format("  shared by all slots: {} for temporaries, and what ops need while they run\n",
-                  amounts(map.shared_device, map.shared_host));
+  text += fmt::format(
+      "  temporaries, shared by all slots: {} on {}, and what ops need while they run\n",
+      bytes_text(gpu ? map.shared_device : map.shared_host), device);
   text += fmt::format(
       "  in all: {} in {} slots, one more for each batch beyond the first that the consumer holds "
       "(at most {})\n",
@@ -118,13 +118,13 @@ std::string to_string(const Plan& plan) {
                           bytes_text(bytes_of(value.spec)));
     }
   }
-  text += "\n" + steps_text(plan) + "\noutput\n";
+  text += fmt::format("\n{}\noutput\n", steps_text(plan));
   for (const PlanOutput& output : plan.outputs) {
     const PlanValue& value = plan.values[static_cast<std::size_t>(output.value)];
     text += fmt::format("  {} {} on {}, {}\n", output.name, spec_text(value.spec),
                         to_string(value.device), bytes_text(bytes_of(value.spec)));
   }
-  text += "\n" + memory_text(plan);
+  text += fmt::format("\n{}", memory_text(plan));
   if (!plan.notes.empty()) text += "\nnotes\n";
   for (const std::string& line : plan.notes)
     text += fmt::format("  - {}\n", line);

@@ -36,7 +36,8 @@ std::uint64_t mix(std::uint64_t value) {
 Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::int64_t epoch) : size_(size) {
   FOREBAY_REQUIRE(size >= 0, invalid, "a permutation cannot have size {}; it must be at least 0.",
                   size);
-  const int bits = size < 2 ? 0 : std::bit_width(static_cast<std::uint64_t>(size - 1));
+  const auto last = static_cast<std::uint64_t>(std::max<std::int64_t>(size - 1, 0));
+  const int bits = std::max(8, static_cast<int>(std::bit_width(last)));
   left_bits_ = bits / 2;
   right_bits_ = bits - left_bits_;
   const auto e = static_cast<std::uint64_t>(epoch);

@@ -5,10 +5,10 @@
 namespace forebay {
 
 /// A permutation of 0..size-1 that is computed, not stored: position -> index, the same on every
-/// machine. A Feistel network over the smallest power of two that holds `size`, whose round keys
-/// come from Philox4x32-10 with key `seed` and counter (round, epoch), walking the cycle until the
-/// value is below `size` (format-preserving encryption; Black and Rogaway, 2002). Less than two
-/// walks on average. Errors: invalid for a negative size.
+/// machine. A Feistel network over the smallest power of two that holds `size` (256 at least:
+/// smaller networks do not reach all orders alike), whose round keys come from Philox4x32-10 with
+/// key `seed` and counter (round, epoch), walking the cycle until the value is below `size`
+/// (format-preserving encryption; Black and Rogaway, 2002). Errors: invalid for a negative size.
 class Permutation {
  public:
   static constexpr int kRounds = 12;

