@@ -18,7 +18,7 @@ using Complex = std::complex<double>;
 using dft::Kind;
 
 struct Request {
-  std::optional<std::int64_t> n;
+  std::optional<std::int64_t> n = {};
   std::int64_t axis = -1;
   FftNorm norm = FftNorm::backward;
 };

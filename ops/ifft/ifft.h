@@ -8,7 +8,7 @@
 namespace forebay {
 
 struct Ifft {
-  std::optional<std::int64_t> n;
+  std::optional<std::int64_t> n = {};
   std::int64_t axis = -1;
   FftNorm norm = FftNorm::backward;
   void fields(FieldVisitor& visitor);

@@ -14,10 +14,10 @@ enum class Compute { f32, tf32, f16, bf16, f64 };
 std::span<const std::string_view> names_of(Compute);
 
 struct Matmul {
-  ConstantArray other;  ///< when there is no second input
+  ConstantArray other = {};  ///< when there is no second input
   bool transpose_other = false;
   Compute compute = Compute::f32;
-  std::optional<Dtype> dtype;
+  std::optional<Dtype> dtype = {};
   void fields(FieldVisitor& visitor);
 };
 
