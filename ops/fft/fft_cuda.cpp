@@ -181,12 +181,10 @@ class CudaBody final : public Body {
     packs_ = t_.points == 1 || middle_ || t_.in != t_.engine_in() || t_.extent < t_.read() ||
              t_.engine == Engine::c2r;
     finishes_ = t_.points > 1 && (middle_ || t_.mirror);
+    // A transform that packs puts the factor there, or in what finishes it.
     scales_ = !packs_ && !finishes_ && t_.scale != 1;
-    if (packs_) pack_ = load("fft_pack", t_.points == 1 ? t_.out.dtype : t_.engine_in());
-    if (finishes_) finish_ = load(middle_ ? "fft_unpack" : "fft_mirror", t_.engine_in());
-    // A transform that packs puts the factor there: one rounding less than scaling what was rounded
-    // before.
-    if (scales_) finish_ = load("fft_scale", t_.engine_in());
+    if (packs_) pack_ = load_pack();
+    if (finishes_ || scales_) finish_ = load_finish();
   }
 
   /// Plans on the first call, since that needs the device, which preparing must not.
@@ -226,13 +224,22 @@ class CudaBody final : public Body {
   }
 
  private:
-  std::shared_ptr<const cuda::Kernel> load(const char* name, Dtype packed) const {
+  std::shared_ptr<const cuda::Kernel> load(const char* name,
+                                           std::vector<std::string> options) const {
+    options.push_back(fmt::format("-DREAL={}", name_of(t_.real)));
+    return cuda::load_kernel({name, embedded::fft_cu, std::move(options)}, device_);
+  }
+  std::shared_ptr<const cuda::Kernel> load_pack() const {
+    const Dtype out = t_.points == 1 ? t_.out.dtype : t_.engine_in();
+    return load("fft_pack", {"-DPACK=1", fmt::format("-DIN={}", name_of(t_.in)),
+                             fmt::format("-DOUT={}", name_of(out))});
+  }
+  std::shared_ptr<const cuda::Kernel> load_finish() const {
     const Dtype written = t_.engine == Engine::c2r ? t_.real : complex_of(t_.real);
-    cuda::KernelSource source{name, embedded::fft_cu, {}};
-    source.options = {
-        fmt::format("-DIN={}", name_of(t_.in)), fmt::format("-DOUT={}", name_of(packed)),
-        fmt::format("-DREAL={}", name_of(t_.real)), fmt::format("-DWRITTEN={}", name_of(written))};
-    return cuda::load_kernel(source, device_);
+    const std::string option = fmt::format("-DWRITTEN={}", name_of(written));
+    if (middle_) return load("fft_unpack", {"-DUNPACK=1", option});
+    if (t_.mirror) return load("fft_mirror", {"-DMIRROR=1", option});
+    return load("fft_scale", {"-DSCALE=1", option});
   }
 
   /// cuFFT wants real data, too, aligned like complex data.

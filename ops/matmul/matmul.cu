@@ -8,6 +8,9 @@ struct Batch {
   i32 rank;
 };
 
+/// x / y for numbers that are not negative, in 32 bits where both fit. Not inlined: the long division is 100 lines.
+__noinline__ i64 quotient(i64 x, i64 y) { return (x | y) >> 32 == 0 ? i64(u32(x) / u32(y)) : x / y; }
+
 /// out [m, n] = x [m, k] times other [k, n] (or [n, k] transposed) for each product of the batch. A block of 256
 /// threads makes 16 x 16 elements from 16 x 16 pieces of the operands; elements past the edges are read as zeros.
 extern "C" __global__ void matmul_integer(const ELEMENT* x, const ELEMENT* other, ELEMENT* out, i64 m, i64 n, i64 k,
@@ -18,14 +21,15 @@ extern "C" __global__ void matmul_integer(const ELEMENT* x, const ELEMENT* other
   const int a = threadIdx.x / kSide, b = threadIdx.x % kSide;
   const i64 down = (m + kSide - 1) / kSide, across = (n + kSide - 1) / kSide;
   for (i64 tile = blockIdx.x; tile < batch.count * down * across; tile += gridDim.x) {
-    const i64 product = tile / across / down;
-    const i64 row0 = tile / across % down * kSide, column0 = tile % across * kSide;
+    const i64 row_of_tiles = quotient(tile, across), product = quotient(row_of_tiles, down);
+    const i64 row0 = (row_of_tiles - product * down) * kSide, column0 = (tile - row_of_tiles * across) * kSide;
     const ELEMENT* x_matrix = x;
     const ELEMENT* other_matrix = other;
     i64 rest = product;
+#pragma unroll 1
     for (int axis = batch.rank - 1; axis >= 0; --axis) {
-      const i64 index = rest % batch.extents[axis];
-      rest /= batch.extents[axis];
+      const i64 next = quotient(rest, batch.extents[axis]), index = rest - next * batch.extents[axis];
+      rest = next;
       x_matrix += index * batch.x_strides[axis];
       other_matrix += index * batch.other_strides[axis];
     }
