@@ -86,6 +86,7 @@ int run(const kit::Arguments& arguments) {
         "%% of the time\n",
         epoch + 1, losses.item<double>() / samples, 100 * reached, 1000 * samples / times.total_ms,
         100 * times.wait_ms / times.total_ms);
+    std::fflush(stdout);
   }
   const double wanted = std::stod(arguments["accuracy"]);
   if (reached < wanted)
