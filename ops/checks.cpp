@@ -29,22 +29,26 @@ std::string to_string(DtypeSet dtypes) {
 }
 
 void check_dtype(std::string_view op, std::string_view argument, Dtype dtype, DtypeSet supported) {
-  FOREBAY_REQUIRE(supported.has(dtype), unsupported, "{}: `{}` has dtype {}; supported: {}. Add {} stage before it.", op,
-                  argument, name_of(dtype), to_string(supported),
+  FOREBAY_REQUIRE(supported.has(dtype), unsupported,
+                  "{}: `{}` has dtype {}; supported: {}. Add {} stage before it.", op, argument,
+                  name_of(dtype), to_string(supported),
                   is_complex(dtype) ? "an `abs`" : "a `cast`");
 }
 
 Dtype float_result(std::string_view op, Dtype input, const std::optional<Dtype>& wanted) {
-  FOREBAY_REQUIRE(!wanted || is_float(*wanted), invalid, "{}: `dtype` is {}; it must be f16, bf16, f32 or f64.", op,
-                  name_of(*wanted));
+  FOREBAY_REQUIRE(!wanted || is_float(*wanted), invalid,
+                  "{}: `dtype` is {}; it must be f16, bf16, f32 or f64.", op, name_of(*wanted));
   return wanted.value_or(is_float(input) ? input : Dtype::f32);
 }
 
-Dims dims_of(std::string_view op, std::string_view argument, const std::vector<std::int64_t>& list) {
-  FOREBAY_REQUIRE(list.size() <= kMaxRank, invalid, "{}: `{}` has {} entries; arrays have at most {} axes.", op,
-                  argument, list.size(), kMaxRank);
+Dims dims_of(std::string_view op, std::string_view argument,
+             const std::vector<std::int64_t>& list) {
+  FOREBAY_REQUIRE(list.size() <= kMaxRank, invalid,
+                  "{}: `{}` has {} entries; arrays have at most {} axes.", op, argument,
+                  list.size(), kMaxRank);
   Dims dims;
-  for (std::int64_t value : list) dims.push_back(value);
+  for (std::int64_t value : list)
+    dims.push_back(value);
   return dims;
 }
 

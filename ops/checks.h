@@ -9,25 +9,29 @@
 // What the infer functions of several ops check, in the same words.
 namespace forebay {
 
-/// Errors: unsupported, "normalize: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an `abs`
-/// stage before it."
+/// Errors: unsupported, "normalize: `x` has dtype c64; supported: bool, integers, f16, bf16, f32,
+/// f64. Add an `abs` stage before it."
 void check_dtype(std::string_view op, std::string_view argument, Dtype dtype, DtypeSet supported);
 
-/// The dtype of a float result: `wanted` when given, else the input's own when it is a float, else f32.
-/// Errors: invalid when `wanted` is not a float, "log: `dtype` is u8; it must be f16, bf16, f32 or f64."
+/// The dtype of a float result: `wanted` when given, else the input's own when it is a float, else
+/// f32. Errors: invalid when `wanted` is not a float, "log: `dtype` is u8; it must be f16, bf16,
+/// f32 or f64."
 Dtype float_result(std::string_view op, Dtype input, const std::optional<Dtype>& wanted);
 
-/// The type that arithmetic with a result of `dtype` runs in: f32 for f16 and bf16, else `dtype` itself.
+/// The type that arithmetic with a result of `dtype` runs in: f32 for f16 and bf16, else `dtype`
+/// itself.
 constexpr Dtype work_type(Dtype dtype) {
   return dtype == Dtype::f16 || dtype == Dtype::bf16 ? Dtype::f32 : dtype;
 }
-/// The type that arithmetic between an input and a float result runs in: f64 when either is f64, else f32.
+/// The type that arithmetic between an input and a float result runs in: f64 when either is f64,
+/// else f32.
 constexpr Dtype work_type(Dtype input, Dtype result) {
   return input == Dtype::f64 || result == Dtype::f64 ? Dtype::f64 : Dtype::f32;
 }
 
 /// Extents or axes as the user listed them.
-/// Errors: invalid for more than kMaxRank, "reshape: `shape` has 9 entries; arrays have at most 8 axes."
+/// Errors: invalid for more than kMaxRank, "reshape: `shape` has 9 entries; arrays have at most 8
+/// axes."
 Dims dims_of(std::string_view op, std::string_view argument, const std::vector<std::int64_t>& list);
 
 }  // namespace forebay

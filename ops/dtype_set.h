@@ -12,7 +12,8 @@ namespace forebay {
 class DtypeSet {
  public:
   constexpr DtypeSet(std::initializer_list<Dtype> dtypes) {
-    for (Dtype dtype : dtypes) bits_ |= bit(dtype);
+    for (Dtype dtype : dtypes)
+      bits_ |= bit(dtype);
   }
   constexpr bool has(Dtype dtype) const { return (bits_ & bit(dtype)) != 0; }
   friend constexpr DtypeSet operator|(DtypeSet a, DtypeSet b) {

@@ -13,9 +13,11 @@ std::vector<ArraySpec> Op::infer(std::span<const ArraySpec> inputs) const {
   const std::size_t least = most - static_cast<std::size_t>(def.optional_inputs);
   if (inputs.size() < least || inputs.size() > most) [[unlikely]] {
     std::string names;
-    for (std::string_view name : def.inputs) names += fmt::format("{}`{}`", names.empty() ? "" : ", ", name);
+    for (std::string_view name : def.inputs)
+      names += fmt::format("{}`{}`", names.empty() ? "" : ", ", name);
     fail(ErrorKind::invalid, "{}: got {} input{}; it takes {}{} ({}).", def.name, inputs.size(),
-         inputs.size() == 1 ? "" : "s", least == most ? "" : fmt::format("{} to ", least), most, names);
+         inputs.size() == 1 ? "" : "s", least == most ? "" : fmt::format("{} to ", least), most,
+         names);
   }
   if (const auto problems = check_fields(def, raw_settings()); !problems.empty()) [[unlikely]] {
     fail(ErrorKind::invalid, "{}: {}", def.name, problems.front().text);
@@ -23,7 +25,8 @@ std::vector<ArraySpec> Op::infer(std::span<const ArraySpec> inputs) const {
   return def.infer(raw_settings(), inputs);
 }
 
-std::vector<expr::Expr> Op::lower(std::span<const expr::Expr> inputs, Materialise& materialise) const {
+std::vector<expr::Expr> Op::lower(std::span<const expr::Expr> inputs,
+                                  Materialise& materialise) const {
   const OpDef& def = entry_->def;
   if (def.lower == nullptr) return {};
   return def.lower(raw_settings(), inputs, materialise);

@@ -13,11 +13,13 @@ std::string text_of(std::int64_t value) { return fmt::format("{}", value); }
 template <class T>
 std::string list_text(const std::vector<T>& values) {
   std::string text = "[";
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + text_of(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += (i == 0 ? "" : ", ") + text_of(values[i]);
   return text + "]";
 }
 
-/// A walk that only looks: settings stay as they are, and optionals without a value are passed over.
+/// A walk that only looks: settings stay as they are, and optionals without a value are passed
+/// over.
 class Reader : public FieldVisitor {
  protected:
   bool visit_optional(const Field&, bool has_value) override { return has_value; }
@@ -33,7 +35,9 @@ class Printer final : public Reader {
   void on(const Field& field, Number& value) override { add(field, to_string(value)); }
   void on(const Field& field, Dtype& value) override { add(field, std::string(name_of(value))); }
   void on(const Field& field, std::string& value) override { add(field, value); }
-  void on(const Field& field, std::vector<std::int64_t>& value) override { add(field, list_text(value)); }
+  void on(const Field& field, std::vector<std::int64_t>& value) override {
+    add(field, list_text(value));
+  }
   void on(const Field& field, Reals& value) override {
     add(field, value.values.size() == 1 ? text_of(value.values[0]) : list_text(value.values));
   }
@@ -50,7 +54,9 @@ class Printer final : public Reader {
   }
 
  private:
-  void add(const Field& field, std::string text) { result.push_back({field.name, std::move(text)}); }
+  void add(const Field& field, std::string text) {
+    result.push_back({field.name, std::move(text)});
+  }
 };
 
 class BoundsChecker final : public Reader {
@@ -58,41 +64,52 @@ class BoundsChecker final : public Reader {
   std::vector<FieldProblem> result;
 
   void on(const Field&, bool&) override {}
-  void on(const Field& field, std::int64_t& value) override { check(field, static_cast<double>(value), text_of(value)); }
+  void on(const Field& field, std::int64_t& value) override {
+    check(field, static_cast<double>(value), text_of(value));
+  }
   void on(const Field& field, double& value) override { check(field, value, text_of(value)); }
-  void on(const Field& field, Number& value) override { check(field, value.f64(), to_string(value)); }
+  void on(const Field& field, Number& value) override {
+    check(field, value.f64(), to_string(value));
+  }
   void on(const Field&, Dtype&) override {}
   void on(const Field& field, std::string& value) override { require(field, !value.empty()); }
   void on(const Field& field, std::vector<std::int64_t>& value) override {
-    for (std::int64_t item : value) check(field, static_cast<double>(item), text_of(item));
+    for (std::int64_t item : value)
+      check(field, static_cast<double>(item), text_of(item));
   }
   void on(const Field& field, Reals& value) override {
     require(field, !value.values.empty());
-    for (double item : value.values) check(field, item, text_of(item));
+    for (double item : value.values)
+      check(field, item, text_of(item));
   }
   void on(const Field& field, ConstantArray& value) override {
     require(field, value.array.owner() != nullptr || !value.path.empty());
   }
   void on_choice(const Field& field, int& index, std::span<const std::string_view> names) override {
     if (index >= 0 && index < static_cast<int>(names.size())) return;
-    result.push_back({field.name, fmt::format("`{}` is not one of its {} choices.", field.name, names.size())});
+    result.push_back(
+        {field.name, fmt::format("`{}` is not one of its {} choices.", field.name, names.size())});
   }
 
  private:
   void check(const Field& field, double value, const std::string& text) {
     if (std::isinf(field.min) && std::isinf(field.max)) return;
     if (value >= field.min && value <= field.max) return;
-    const std::string allowed = std::isinf(field.max)   ? fmt::format("at least {}", field.min)
-                                : std::isinf(field.min) ? fmt::format("at most {}", field.max)
-                                                        : fmt::format("between {} and {}", field.min, field.max);
-    result.push_back({field.name, fmt::format("`{}` is {}; it must be {}.", field.name, text, allowed)});
+    const std::string allowed = std::isinf(field.max) ? fmt::format("at least {}", field.min)
+                                : std::isinf(field.min)
+                                    ? fmt::format("at most {}", field.max)
+                                    : fmt::format("between {} and {}", field.min, field.max);
+    result.push_back(
+        {field.name, fmt::format("`{}` is {}; it must be {}.", field.name, text, allowed)});
   }
   void require(const Field& field, bool there) {
-    if (field.required && !there) result.push_back({field.name, fmt::format("`{}` is missing.", field.name)});
+    if (field.required && !there)
+      result.push_back({field.name, fmt::format("`{}` is missing.", field.name)});
   }
 };
 
-/// fields() takes its settings as changeable for the walks that read a file; a Reader changes nothing.
+/// fields() takes its settings as changeable for the walks that read a file; a Reader changes
+/// nothing.
 template <class Walk>
 auto walk(const OpDef& def, const void* settings) {
   Walk visitor;
@@ -102,7 +119,9 @@ auto walk(const OpDef& def, const void* settings) {
 
 }  // namespace
 
-std::vector<SettingText> setting_texts(const OpDef& def, const void* settings) { return walk<Printer>(def, settings); }
+std::vector<SettingText> setting_texts(const OpDef& def, const void* settings) {
+  return walk<Printer>(def, settings);
+}
 
 std::vector<FieldProblem> check_fields(const OpDef& def, const void* settings) {
   return walk<BoundsChecker>(def, settings);
@@ -114,7 +133,8 @@ std::string to_string(const Op& op) {
   std::string list;
   for (const auto& [name, text] : setting_texts(def, op.raw_settings())) {
     bool is_default = false;
-    for (const auto& other : defaults) is_default |= other.name == name && other.text == text;
+    for (const auto& other : defaults)
+      is_default |= other.name == name && other.text == text;
     if (!is_default) list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, text);
   }
   return list.empty() ? std::string(def.name) : fmt::format("{}({})", def.name, list);

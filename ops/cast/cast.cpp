@@ -13,7 +13,9 @@ std::span<const std::string_view> expr::names_of(CastMode) {
 
 void Cast::fields(FieldVisitor& visitor) {
   visitor.on({.name = "dtype", .doc = "The dtype of the result.", .required = true}, dtype);
-  visitor.on({.name = "mode", .doc = "What happens to values outside the range of an integer dtype."}, mode);
+  visitor.on(
+      {.name = "mode", .doc = "What happens to values outside the range of an integer dtype."},
+      mode);
 }
 
 namespace {
@@ -25,7 +27,8 @@ std::vector<ArraySpec> infer(const Cast& settings, std::span<const ArraySpec> in
   return {{settings.dtype, shape}};
 }
 
-std::vector<expr::Expr> lower(const Cast& settings, std::span<const expr::Expr> inputs, Materialise&) {
+std::vector<expr::Expr> lower(const Cast& settings, std::span<const expr::Expr> inputs,
+                              Materialise&) {
   return {cast(inputs[0], settings.dtype, settings.mode)};
 }
 

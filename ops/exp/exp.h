@@ -17,7 +17,8 @@ struct Exp {
 ///     out = e^x
 ///
 /// Shapes:  out as x, any.
-/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type `dtype`. Computed in
+/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type
+/// `dtype`. Computed in
 ///          f64 when x or out is f64, else in f32, and rounded once to out.
 ///          Values too large for the type give infinity, values far below 0 give 0.
 /// Devices: cpu, cuda; each within 2 ulp of the true value of the (converted) input.

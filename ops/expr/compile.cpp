@@ -15,9 +15,12 @@ namespace {
 std::pair<int, std::uint64_t> bits_of(const Number& number) {
   const int kind = static_cast<int>(number.kind());
   switch (number.kind()) {
-    case Number::Kind::i64: return {kind, static_cast<std::uint64_t>(number.i64())};
-    case Number::Kind::u64: return {kind, number.u64()};
-    default: return {kind, std::bit_cast<std::uint64_t>(number.f64())};
+    case Number::Kind::i64:
+      return {kind, static_cast<std::uint64_t>(number.i64())};
+    case Number::Kind::u64:
+      return {kind, number.u64()};
+    default:
+      return {kind, std::bit_cast<std::uint64_t>(number.f64())};
   }
 }
 
@@ -34,7 +37,8 @@ class Compiler {
     instruction.dtype = node.dtype;
     instruction.value = node.value;
     if (node.opcode == Opcode::leaf) instruction.leaf = leaf_number(node);
-    for (int i = 0; i < info(node.opcode).operands; ++i) instruction.args[i] = emit(node.args[i]);
+    for (int i = 0; i < info(node.opcode).operands; ++i)
+      instruction.args[i] = emit(node.args[i]);
     const int number = once(instruction);
     numbers_.emplace(a.node(), number);
     return number;
@@ -46,8 +50,9 @@ class Compiler {
   using Key = std::tuple<Opcode, Dtype, int, int, int, int, std::pair<int, std::uint64_t>>;
 
   int once(const Program::Instruction& instruction) {
-    const Key key{instruction.opcode,  instruction.dtype, instruction.args[0],       instruction.args[1],
-                  instruction.args[2], instruction.leaf,  bits_of(instruction.value)};
+    const Key key{instruction.opcode,        instruction.dtype,   instruction.args[0],
+                  instruction.args[1],       instruction.args[2], instruction.leaf,
+                  bits_of(instruction.value)};
     const auto [place, is_new] = known_.emplace(key, static_cast<int>(program.code.size()));
     if (is_new) program.code.push_back(instruction);
     return place->second;
@@ -60,8 +65,9 @@ class Compiler {
     }
     for (std::size_t i = 0; i < program.leaves.size(); ++i) {
       const Program::Leaf& other = program.leaves[i];
-      if (other.source == leaf.source && other.table.data() == leaf.table.data() && other.dtype == leaf.dtype &&
-          other.offset == leaf.offset && other.strides == leaf.strides) {
+      if (other.source == leaf.source && other.table.data() == leaf.table.data() &&
+          other.dtype == leaf.dtype && other.offset == leaf.offset &&
+          other.strides == leaf.strides) {
         return static_cast<int>(i);
       }
     }
@@ -75,21 +81,31 @@ class Compiler {
 
 std::string_view infix(Opcode opcode) {
   switch (opcode) {
-    case Opcode::add: return "+";
-    case Opcode::sub: return "-";
-    case Opcode::mul: return "*";
-    case Opcode::div: return "/";
-    case Opcode::lt: return "<";
-    case Opcode::le: return "<=";
-    case Opcode::eq: return "==";
-    case Opcode::ne: return "!=";
-    default: return {};
+    case Opcode::add:
+      return "+";
+    case Opcode::sub:
+      return "-";
+    case Opcode::mul:
+      return "*";
+    case Opcode::div:
+      return "/";
+    case Opcode::lt:
+      return "<";
+    case Opcode::le:
+      return "<=";
+    case Opcode::eq:
+      return "==";
+    case Opcode::ne:
+      return "!=";
+    default:
+      return {};
   }
 }
 
 /// As short as the dtype allows: 0.13 for the f32 that is nearest to it.
 std::string constant_text(const Program::Instruction& constant) {
-  if (constant.value.is_integer() || real_of(constant.dtype) == Dtype::f64) return to_string(constant.value);
+  if (constant.value.is_integer() || real_of(constant.dtype) == Dtype::f64)
+    return to_string(constant.value);
   const std::string text = fmt::format("{}", static_cast<float>(constant.value.f64()));
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
@@ -109,8 +125,8 @@ Program compile(std::span<const Expr> outputs) {
   Compiler compiler(outputs[0].shape());
   for (const Expr& output : outputs) {
     FOREBAY_REQUIRE(output.shape() == outputs[0].shape(), invalid,
-                    "compile: outputs have shapes {} and {}; one kernel has one shape.", to_string(outputs[0].shape()),
-                    to_string(output.shape()));
+                    "compile: outputs have shapes {} and {}; one kernel has one shape.",
+                    to_string(outputs[0].shape()), to_string(output.shape()));
     const int number = compiler.emit(output);
     compiler.program.outputs.push_back(number);
   }
@@ -121,7 +137,8 @@ std::string to_string(const Program& program) {
   std::string text = fmt::format("for each of {}:\n", to_string(program.shape));
   const auto operand = [&](int number) {
     const Program::Instruction& instruction = program.code[static_cast<std::size_t>(number)];
-    return instruction.opcode == Opcode::constant ? constant_text(instruction) : fmt::format("v{}", number);
+    return instruction.opcode == Opcode::constant ? constant_text(instruction)
+                                                  : fmt::format("v{}", number);
   };
   for (std::size_t i = 0; i < program.code.size(); ++i) {
     const Program::Instruction& instruction = program.code[i];
@@ -131,10 +148,12 @@ std::string to_string(const Program& program) {
     if (instruction.opcode == Opcode::leaf) {
       right = leaf_text(program.leaves[static_cast<std::size_t>(instruction.leaf)], program.shape);
     } else if (!sign.empty()) {
-      right = fmt::format("{} {} {}", operand(instruction.args[0]), sign, operand(instruction.args[1]));
+      right =
+          fmt::format("{} {} {}", operand(instruction.args[0]), sign, operand(instruction.args[1]));
     } else {
       const OpcodeInfo& opcode = info(instruction.opcode);
-      for (int k = 0; k < opcode.operands; ++k) right += (k == 0 ? "" : ", ") + operand(instruction.args[k]);
+      for (int k = 0; k < opcode.operands; ++k)
+        right += (k == 0 ? "" : ", ") + operand(instruction.args[k]);
       right = fmt::format("{}({})", opcode.name, right);
     }
     text += fmt::format("  v{}: {} = {}\n", i, name_of(instruction.dtype), right);

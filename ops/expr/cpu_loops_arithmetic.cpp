@@ -17,26 +17,33 @@ T wrapping(F compute, T a, T b) {
 struct Add {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return wrapping([](auto x, auto y) { return x + y; }, a, b);
-    else return a + b;
+    if constexpr (std::is_integral_v<T>)
+      return wrapping([](auto x, auto y) { return x + y; }, a, b);
+    else
+      return a + b;
   }
 };
 struct Sub {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return wrapping([](auto x, auto y) { return x - y; }, a, b);
-    else return a - b;
+    if constexpr (std::is_integral_v<T>)
+      return wrapping([](auto x, auto y) { return x - y; }, a, b);
+    else
+      return a - b;
   }
 };
 struct Mul {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return wrapping([](auto x, auto y) { return x * y; }, a, b);
-    else return a * b;
+    if constexpr (std::is_integral_v<T>)
+      return wrapping([](auto x, auto y) { return x * y; }, a, b);
+    else
+      return a * b;
   }
 };
 
-/// Integers: the floor of the quotient, as NumPy's `//`; 0 for a divisor of 0, and the one overflow wraps.
+/// Integers: the floor of the quotient, as NumPy's `//`; 0 for a divisor of 0, and the one overflow
+/// wraps.
 struct Div {
   template <class T>
   T operator()(T a, T b) const {
@@ -55,7 +62,8 @@ struct Div {
   }
 };
 
-/// Modulo 2^bits; a negative exponent gives the real result's integer part, which is 0 but for 1 and -1.
+/// Modulo 2^bits; a negative exponent gives the real result's integer part, which is 0 but for 1
+/// and -1.
 struct IntegerPow {
   template <class T>
   T operator()(T base, T exponent) const {
@@ -78,15 +86,19 @@ struct IntegerPow {
 struct Neg {
   template <class T>
   T operator()(T a) const {
-    if constexpr (std::is_integral_v<T>) return Sub{}(T(0), a);
-    else return -a;
+    if constexpr (std::is_integral_v<T>)
+      return Sub{}(T(0), a);
+    else
+      return -a;
   }
 };
 struct Abs {
   template <class T>
   T operator()(T a) const {
-    if constexpr (std::is_integral_v<T>) return a < 0 ? Neg{}(a) : a;
-    else return std::abs(a);
+    if constexpr (std::is_integral_v<T>)
+      return a < 0 ? Neg{}(a) : a;
+    else
+      return std::abs(a);
   }
 };
 struct Sign {
@@ -100,33 +112,48 @@ struct Sign {
 // NaN in either operand gives NaN; of equal ones the second, which decides the sign of zero.
 struct Minimum {
   template <class T>
-  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+  T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
 };
 struct Maximum {
   template <class T>
-  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
 };
 
 template <class T>
 CpuLoop* loop_of(Opcode opcode) {
   switch (opcode) {
-    case Opcode::minimum: return loop2<T, T, Minimum>;
-    case Opcode::maximum: return loop2<T, T, Maximum>;
-    default: break;
+    case Opcode::minimum:
+      return loop2<T, T, Minimum>;
+    case Opcode::maximum:
+      return loop2<T, T, Maximum>;
+    default:
+      break;
   }
   if constexpr (!std::is_same_v<T, Bool>) {
     switch (opcode) {
-      case Opcode::neg: return loop1<T, T, Neg>;
-      case Opcode::abs: return loop1<T, T, Abs>;
-      case Opcode::sign: return loop1<T, T, Sign>;
-      case Opcode::add: return loop2<T, T, Add>;
-      case Opcode::sub: return loop2<T, T, Sub>;
-      case Opcode::mul: return loop2<T, T, Mul>;
-      case Opcode::div: return loop2<T, T, Div>;
+      case Opcode::neg:
+        return loop1<T, T, Neg>;
+      case Opcode::abs:
+        return loop1<T, T, Abs>;
+      case Opcode::sign:
+        return loop1<T, T, Sign>;
+      case Opcode::add:
+        return loop2<T, T, Add>;
+      case Opcode::sub:
+        return loop2<T, T, Sub>;
+      case Opcode::mul:
+        return loop2<T, T, Mul>;
+      case Opcode::div:
+        return loop2<T, T, Div>;
       case Opcode::pow:
         if constexpr (std::is_integral_v<T>) return loop2<T, T, IntegerPow>;
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return nullptr;
@@ -137,9 +164,10 @@ CpuLoop* loop_of(Opcode opcode) {
 CpuLoop* cpu_arithmetic_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
   if (is_complex(operand)) return loop;
-  using Real = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
-                     std::int32_t, std::int64_t, Half, BFloat16, float, double>;
-  dispatch(Real{}, operand, "arithmetic", "operand", [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
+  using Real = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                     std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
+  dispatch(Real{}, operand, "arithmetic", "operand",
+           [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
   return loop;
 }
 

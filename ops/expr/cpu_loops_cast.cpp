@@ -3,15 +3,16 @@
 namespace forebay::expr {
 namespace {
 
-using CastTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
-                        std::int32_t, std::int64_t, Half, BFloat16, float, double, std::complex<float>,
-                        std::complex<double>>;
+using CastTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t,
+                        std::int8_t, std::int16_t, std::int32_t, std::int64_t, Half, BFloat16,
+                        float, double, std::complex<float>, std::complex<double>>;
 
 template <class To, class From>
 void saturate_loop(void* out, const void* a, const void*, const void*, std::int64_t n) {
   auto* __restrict to = static_cast<To*>(out);
   const auto* __restrict x = static_cast<const From*>(a);
-  for (std::int64_t i = 0; i < n; ++i) to[i] = saturate<To>(x[i]);
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = saturate<To>(x[i]);
 }
 
 /// Modulo 2^bits: between integers a plain conversion.
@@ -19,7 +20,8 @@ template <class To, class From>
 void wrap_loop(void* out, const void* a, const void*, const void*, std::int64_t n) {
   auto* __restrict to = static_cast<To*>(out);
   const auto* __restrict x = static_cast<const From*>(a);
-  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(x[i]);
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = static_cast<To>(x[i]);
 }
 
 }  // namespace
@@ -29,7 +31,8 @@ CpuLoop* cpu_cast_loop(Opcode opcode, Dtype from, Dtype to) {
   CpuLoop* loop = nullptr;
   if (opcode == Opcode::cast_wrap && is_integer(from) && is_integer(to)) {
     dispatch(IntegerTypes{}, from, "cast", "x", [&]<class From>(Type<From>) {
-      dispatch(IntegerTypes{}, to, "cast", "dtype", [&]<class To>(Type<To>) { loop = wrap_loop<To, From>; });
+      dispatch(IntegerTypes{}, to, "cast", "dtype",
+               [&]<class To>(Type<To>) { loop = wrap_loop<To, From>; });
     });
     return loop;
   }

@@ -6,23 +6,33 @@ namespace {
 
 struct Less {
   template <class T>
-  bool operator()(T a, T b) const { return a < b; }
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
 };
 struct LessEqual {
   template <class T>
-  bool operator()(T a, T b) const { return a <= b; }
+  bool operator()(T a, T b) const {
+    return a <= b;
+  }
 };
 struct Equal {
   template <class T>
-  bool operator()(T a, T b) const { return a == b; }
+  bool operator()(T a, T b) const {
+    return a == b;
+  }
 };
 struct NotEqual {
   template <class T>
-  bool operator()(T a, T b) const { return a != b; }
+  bool operator()(T a, T b) const {
+    return a != b;
+  }
 };
 struct IsNan {
   template <class T>
-  bool operator()(T a) const { return a != a; }
+  bool operator()(T a) const {
+    return a != a;
+  }
 };
 struct And {
   bool operator()(std::uint8_t a, std::uint8_t b) const { return (a & b) != 0; }
@@ -49,13 +59,18 @@ void select_loop(void* out, const void* a, const void* b, const void* c, std::in
 template <class T>
 CpuLoop* loop_of(Opcode opcode) {
   switch (opcode) {
-    case Opcode::eq: return loop2<Bool, T, Equal>;
-    case Opcode::ne: return loop2<Bool, T, NotEqual>;
+    case Opcode::eq:
+      return loop2<Bool, T, Equal>;
+    case Opcode::ne:
+      return loop2<Bool, T, NotEqual>;
     case Opcode::is_nan:
-      if constexpr (is_complex_type<T> || is_half_type<T> || std::is_floating_point_v<T>) return loop1<Bool, T, IsNan>;
+      if constexpr (is_complex_type<T> || is_half_type<T> || std::is_floating_point_v<T>)
+        return loop1<Bool, T, IsNan>;
       break;
-    case Opcode::select: return select_loop<T>;
-    default: break;
+    case Opcode::select:
+      return select_loop<T>;
+    default:
+      break;
   }
   if constexpr (!is_complex_type<T>) {
     if (opcode == Opcode::lt) return loop2<Bool, T, Less>;
@@ -73,10 +88,11 @@ CpuLoop* loop_of(Opcode opcode) {
 
 CpuLoop* cpu_compare_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
-  using Every = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
-                      std::int32_t, std::int64_t, Half, BFloat16, float, double, std::complex<float>,
-                      std::complex<double>>;
-  dispatch(Every{}, operand, "compare", "operand", [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
+  using Every = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                      std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double,
+                      std::complex<float>, std::complex<double>>;
+  dispatch(Every{}, operand, "compare", "operand",
+           [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
   return loop;
 }
 

@@ -2,18 +2,22 @@
 
 #include <forebay/ops/expr/cpu_loops.h>
 
-// Complex arithmetic by the plain formulas, the same on every device (the library's own `*` and `/` add recoveries
-// of infinities).
+// Complex arithmetic by the plain formulas, the same on every device (the library's own `*` and `/`
+// add recoveries of infinities).
 namespace forebay::expr {
 namespace {
 
 struct Add {
   template <class C>
-  C operator()(C a, C b) const { return C(a.real() + b.real(), a.imag() + b.imag()); }
+  C operator()(C a, C b) const {
+    return C(a.real() + b.real(), a.imag() + b.imag());
+  }
 };
 struct Sub {
   template <class C>
-  C operator()(C a, C b) const { return C(a.real() - b.real(), a.imag() - b.imag()); }
+  C operator()(C a, C b) const {
+    return C(a.real() - b.real(), a.imag() - b.imag());
+  }
 };
 struct Mul {
   template <class C>
@@ -39,25 +43,36 @@ struct Div {
 
 struct Neg {
   template <class C>
-  C operator()(C a) const { return C(-a.real(), -a.imag()); }
+  C operator()(C a) const {
+    return C(-a.real(), -a.imag());
+  }
 };
 struct Conj {
   template <class C>
-  C operator()(C a) const { return C(a.real(), -a.imag()); }
+  C operator()(C a) const {
+    return C(a.real(), -a.imag());
+  }
 };
 struct Real {
   template <class C>
-  auto operator()(C a) const { return a.real(); }
+  auto operator()(C a) const {
+    return a.real();
+  }
 };
 struct Imag {
   template <class C>
-  auto operator()(C a) const { return a.imag(); }
+  auto operator()(C a) const {
+    return a.imag();
+  }
 };
 struct Norm {
   template <class C>
-  auto operator()(C a) const { return a.real() * a.real() + a.imag() * a.imag(); }
+  auto operator()(C a) const {
+    return a.real() * a.real() + a.imag() * a.imag();
+  }
 };
-/// c64 in f64, where the squares neither overflow nor vanish: one correct rounding and one more, the same everywhere.
+/// c64 in f64, where the squares neither overflow nor vanish: one correct rounding and one more,
+/// the same everywhere.
 struct Abs {
   float operator()(std::complex<float> a) const {
     const double re = a.real(), im = a.imag();
@@ -72,17 +87,28 @@ template <class C>
 CpuLoop* loop_of(Opcode opcode) {
   using R = typename C::value_type;
   switch (opcode) {
-    case Opcode::add: return loop2<C, C, Add>;
-    case Opcode::sub: return loop2<C, C, Sub>;
-    case Opcode::mul: return loop2<C, C, Mul>;
-    case Opcode::div: return loop2<C, C, Div>;
-    case Opcode::neg: return loop1<C, C, Neg>;
-    case Opcode::conj: return loop1<C, C, Conj>;
-    case Opcode::abs: return loop1<R, C, Abs>;
-    case Opcode::real: return loop1<R, C, Real>;
-    case Opcode::imag: return loop1<R, C, Imag>;
-    case Opcode::norm: return loop1<R, C, Norm>;
-    default: return nullptr;
+    case Opcode::add:
+      return loop2<C, C, Add>;
+    case Opcode::sub:
+      return loop2<C, C, Sub>;
+    case Opcode::mul:
+      return loop2<C, C, Mul>;
+    case Opcode::div:
+      return loop2<C, C, Div>;
+    case Opcode::neg:
+      return loop1<C, C, Neg>;
+    case Opcode::conj:
+      return loop1<C, C, Conj>;
+    case Opcode::abs:
+      return loop1<R, C, Abs>;
+    case Opcode::real:
+      return loop1<R, C, Real>;
+    case Opcode::imag:
+      return loop1<R, C, Imag>;
+    case Opcode::norm:
+      return loop1<R, C, Norm>;
+    default:
+      return nullptr;
   }
 }
 
@@ -91,7 +117,8 @@ CpuLoop* loop_of(Opcode opcode) {
 CpuLoop* cpu_complex_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
   if (!is_complex(operand)) return loop;
-  dispatch(ComplexTypes{}, operand, "complex", "operand", [&]<class C>(Type<C>) { loop = loop_of<C>(opcode); });
+  dispatch(ComplexTypes{}, operand, "complex", "operand",
+           [&]<class C>(Type<C>) { loop = loop_of<C>(opcode); });
   return loop;
 }
 

@@ -14,24 +14,38 @@ CpuLoop* one(F) {
 template <class T>
 CpuLoop* loop_of(Opcode opcode) {
   switch (opcode) {
-    case Opcode::sqrt: return one<T>([](auto x) { return std::sqrt(x); });
-    case Opcode::exp: return one<T>([](auto x) { return std::exp(x); });
-    case Opcode::expm1: return one<T>([](auto x) { return std::expm1(x); });
-    case Opcode::log: return one<T>([](auto x) { return std::log(x); });
-    case Opcode::log1p: return one<T>([](auto x) { return std::log1p(x); });
-    case Opcode::log2: return one<T>([](auto x) { return std::log2(x); });
-    case Opcode::log10: return one<T>([](auto x) { return std::log10(x); });
-    case Opcode::sin: return one<T>([](auto x) { return std::sin(x); });
-    case Opcode::cos: return one<T>([](auto x) { return std::cos(x); });
-    case Opcode::tanh: return one<T>([](auto x) { return std::tanh(x); });
-    case Opcode::floor: return one<T>([](auto x) { return std::floor(x); });
-    case Opcode::ceil: return one<T>([](auto x) { return std::ceil(x); });
-    case Opcode::round_even: return one<T>([](auto x) { return std::nearbyint(x); });
+    case Opcode::sqrt:
+      return one<T>([](auto x) { return std::sqrt(x); });
+    case Opcode::exp:
+      return one<T>([](auto x) { return std::exp(x); });
+    case Opcode::expm1:
+      return one<T>([](auto x) { return std::expm1(x); });
+    case Opcode::log:
+      return one<T>([](auto x) { return std::log(x); });
+    case Opcode::log1p:
+      return one<T>([](auto x) { return std::log1p(x); });
+    case Opcode::log2:
+      return one<T>([](auto x) { return std::log2(x); });
+    case Opcode::log10:
+      return one<T>([](auto x) { return std::log10(x); });
+    case Opcode::sin:
+      return one<T>([](auto x) { return std::sin(x); });
+    case Opcode::cos:
+      return one<T>([](auto x) { return std::cos(x); });
+    case Opcode::tanh:
+      return one<T>([](auto x) { return std::tanh(x); });
+    case Opcode::floor:
+      return one<T>([](auto x) { return std::floor(x); });
+    case Opcode::ceil:
+      return one<T>([](auto x) { return std::ceil(x); });
+    case Opcode::round_even:
+      return one<T>([](auto x) { return std::nearbyint(x); });
     case Opcode::pow: {
       constexpr auto kPow = [](auto x, auto y) { return std::pow(x, y); };
       return loop2<T, T, std::remove_const_t<decltype(kPow)>>;
     }
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -40,7 +54,8 @@ CpuLoop* loop_of(Opcode opcode) {
 CpuLoop* cpu_math_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
   if (!is_float(operand)) return loop;
-  dispatch(FloatTypes{}, operand, "math", "operand", [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
+  dispatch(FloatTypes{}, operand, "math", "operand",
+           [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
   return loop;
 }
 

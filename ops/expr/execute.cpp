@@ -5,7 +5,8 @@
 namespace forebay::expr {
 namespace {
 
-/// `table` on the device of `context` with the same strides: the whole span of memory that they reach is copied.
+/// `table` on the device of `context` with the same strides: the whole span of memory that they
+/// reach is copied.
 Array table_on(const Array& table, const Context& context) {
   if (table.device() == context.device() || table.count() == 0) return table;
   const auto size = static_cast<std::int64_t>(size_of(table.dtype()));
@@ -15,7 +16,8 @@ Array table_on(const Array& table, const Context& context) {
     (reach < 0 ? low : high) += reach;
   }
   const Dims span{high - low + 1};
-  const ArrayView memory{table.as<std::byte>() + low * size, table.dtype(), table.device(), span, {1}};
+  const ArrayView memory{
+      table.as<std::byte>() + low * size, table.dtype(), table.device(), span, {1}};
   const Array copied = copy_to(table.with_view(memory), context);
   ArrayView view = table.view();
   view.device = context.device();

@@ -9,26 +9,31 @@
 #include <forebay/ops/expr/opcodes.h>
 #include <forebay/ops/expr/strided_copy.h>
 
-// A program runs tile by tile: each instruction is one compiled loop over the tile, whose operands are still in the
-// first-level cache. Dense leaves and outputs are read and written where they lie; strided ones go through a buffer.
+// A program runs tile by tile: each instruction is one compiled loop over the tile, whose operands
+// are still in the first-level cache. Dense leaves and outputs are read and written where they lie;
+// strided ones go through a buffer.
 namespace forebay::expr {
 namespace {
 
-constexpr std::size_t kTileBytes = 24 << 10;   // for all buffers of a tile, out of 32 KB or more of L1
-constexpr std::int64_t kMaxTile = 2048;        // elements
+constexpr std::size_t kTileBytes = 24
+                                   << 10;  // for all buffers of a tile, out of 32 KB or more of L1
+constexpr std::int64_t kMaxTile = 2048;    // elements
 constexpr std::int64_t kMinTile = 128;
-constexpr std::int64_t kGrain = 16 << 10;      // elements that are worth another thread
+constexpr std::int64_t kGrain = 16 << 10;  // elements that are worth another thread
 constexpr std::align_val_t kAlignment{64};
 
 struct Free {
   void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
 };
 using Buffer = std::unique_ptr<std::byte, Free>;
-Buffer buffer_of(std::size_t bytes) { return Buffer(static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment))); }
+Buffer buffer_of(std::size_t bytes) {
+  return Buffer(
+      static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment)));
+}
 
-using AllTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
-                       std::int32_t, std::int64_t, Half, BFloat16, float, double, std::complex<float>,
-                       std::complex<double>>;
+using AllTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                       std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double,
+                       std::complex<float>, std::complex<double>>;
 
 void fill_constant(std::byte* data, const Number& value, Dtype dtype, std::int64_t count) {
   dispatch(AllTypes{}, dtype, "constant", "value", [&]<class T>(Type<T>) {
@@ -39,7 +44,8 @@ void fill_constant(std::byte* data, const Number& value, Dtype dtype, std::int64
 /// What is the same for every run: loops, and the buffer of each instruction.
 struct Step {
   CpuLoop* loop = nullptr;  ///< null for leaves and constants
-  std::size_t buffer = 0;   ///< bytes from the start of the tile's memory (constants: of the constants' memory)
+  std::size_t buffer =
+      0;  ///< bytes from the start of the tile's memory (constants: of the constants' memory)
 };
 
 class CpuBody final : public Body {
@@ -51,24 +57,30 @@ class CpuBody final : public Body {
     fill_constants();
   }
 
-  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs, const Launch&) override {
+  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+           const Launch&) override {
     std::vector<Dims> output_strides;
-    for (const ArrayView& output : outputs) output_strides.push_back(output.strides);
+    for (const ArrayView& output : outputs)
+      output_strides.push_back(output.strides);
     const LoopNest nest = loop_nest(program_, output_strides);
     std::vector<const std::byte*> leaves;
     for (const Program::Leaf& leaf : program_.leaves) {
-      const void* data = leaf.source >= 0 ? inputs[static_cast<std::size_t>(leaf.source)].data : leaf.table.data();
-      leaves.push_back(static_cast<const std::byte*>(data) + leaf.offset * static_cast<std::int64_t>(size_of(leaf.dtype)));
+      const void* data =
+          leaf.source >= 0 ? inputs[static_cast<std::size_t>(leaf.source)].data : leaf.table.data();
+      leaves.push_back(static_cast<const std::byte*>(data) +
+                       leaf.offset * static_cast<std::int64_t>(size_of(leaf.dtype)));
     }
     const std::int64_t tiles = (nest.count + tile_ - 1) / tile_;
-    parallel_for(tiles, std::max<std::int64_t>(kGrain / tile_, 1), [&](std::int64_t first, std::int64_t last) {
-      const Buffer memory = buffer_of(tile_memory_);
-      std::vector<const std::byte*> values(steps_.size());
-      for (std::int64_t tile = first; tile < last; ++tile) {
-        const std::int64_t begin = tile * tile_;
-        run_tile(nest, leaves, outputs, begin, std::min(tile_, nest.count - begin), memory.get(), values);
-      }
-    });
+    parallel_for(tiles, std::max<std::int64_t>(kGrain / tile_, 1),
+                 [&](std::int64_t first, std::int64_t last) {
+                   const Buffer memory = buffer_of(tile_memory_);
+                   std::vector<const std::byte*> values(steps_.size());
+                   for (std::int64_t tile = first; tile < last; ++tile) {
+                     const std::int64_t begin = tile * tile_;
+                     run_tile(nest, leaves, outputs, begin, std::min(tile_, nest.count - begin),
+                              memory.get(), values);
+                   }
+                 });
   }
 
  private:
@@ -78,7 +90,9 @@ class CpuBody final : public Body {
       const int operands = info(instruction.opcode).operands;
       if (operands == 0) continue;
       const int last = instruction.args[operands - 1];
-      steps_[i].loop = cpu_loop(instruction.opcode, program_.code[static_cast<std::size_t>(last)].dtype, instruction.dtype);
+      steps_[i].loop =
+          cpu_loop(instruction.opcode, program_.code[static_cast<std::size_t>(last)].dtype,
+                   instruction.dtype);
     }
   }
 
@@ -91,7 +105,8 @@ class CpuBody final : public Body {
         if (arg >= 0) last_use[static_cast<std::size_t>(arg)] = i;
       }
     }
-    for (int output : program_.outputs) last_use[static_cast<std::size_t>(output)] = count;
+    for (int output : program_.outputs)
+      last_use[static_cast<std::size_t>(output)] = count;
 
     struct Slot {
       std::size_t size;  // of an element
@@ -115,8 +130,9 @@ class CpuBody final : public Body {
       slot_of[i] = static_cast<std::size_t>(slot - slots.begin());
     }
 
-    tile_ = std::clamp(static_cast<std::int64_t>(kTileBytes / std::max<std::size_t>(element_bytes, 1)) / 64 * 64, kMinTile,
-                       kMaxTile);
+    tile_ = std::clamp(
+        static_cast<std::int64_t>(kTileBytes / std::max<std::size_t>(element_bytes, 1)) / 64 * 64,
+        kMinTile, kMaxTile);
     std::vector<std::size_t> starts;
     for (const Slot& slot : slots) {
       starts.push_back(tile_memory_);
@@ -138,13 +154,15 @@ class CpuBody final : public Body {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Program::Instruction& instruction = program_.code[i];
       if (instruction.opcode == Opcode::constant) {
-        fill_constant(constants_.get() + steps_[i].buffer, instruction.value, instruction.dtype, tile_);
+        fill_constant(constants_.get() + steps_[i].buffer, instruction.value, instruction.dtype,
+                      tile_);
       }
     }
   }
 
-  void run_tile(const LoopNest& nest, const std::vector<const std::byte*>& leaves, std::span<const ArrayView> outputs,
-                std::int64_t begin, std::int64_t n, std::byte* memory, std::vector<const std::byte*>& values) const {
+  void run_tile(const LoopNest& nest, const std::vector<const std::byte*>& leaves,
+                std::span<const ArrayView> outputs, std::int64_t begin, std::int64_t n,
+                std::byte* memory, std::vector<const std::byte*>& values) const {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Program::Instruction& instruction = program_.code[i];
       const auto size = static_cast<std::int64_t>(size_of(instruction.dtype));
@@ -166,7 +184,8 @@ class CpuBody final : public Body {
         gather({leaves[leaf], nest.shape, nest.leaves[leaf], size}, begin, n, target);
       } else {
         const auto arg = [&](int k) -> const void* {
-          return instruction.args[k] < 0 ? nullptr : values[static_cast<std::size_t>(instruction.args[k])];
+          return instruction.args[k] < 0 ? nullptr
+                                         : values[static_cast<std::size_t>(instruction.args[k])];
         };
         steps_[i].loop(target, arg(0), arg(1), arg(2), n);
       }
@@ -186,9 +205,11 @@ class CpuBody final : public Body {
   }
 
   /// Where instruction `number` may write straight into an output's memory; null when it may not.
-  std::byte* dense_output(const LoopNest& nest, std::span<const ArrayView> outputs, int number, std::int64_t offset) const {
+  std::byte* dense_output(const LoopNest& nest, std::span<const ArrayView> outputs, int number,
+                          std::int64_t offset) const {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      if (program_.outputs[k] == number && outputs[k].data != nullptr && nest.is_dense(nest.outputs[k])) {
+      if (program_.outputs[k] == number && outputs[k].data != nullptr &&
+          nest.is_dense(nest.outputs[k])) {
         return outputs[k].as<std::byte>() + offset;
       }
     }
@@ -197,8 +218,8 @@ class CpuBody final : public Body {
 
   Program program_;
   std::vector<Step> steps_;
-  std::int64_t tile_ = 0;         // elements
-  std::size_t tile_memory_ = 0;   // bytes of a tile's buffers
+  std::int64_t tile_ = 0;        // elements
+  std::size_t tile_memory_ = 0;  // bytes of a tile's buffers
   Buffer constants_;
 };
 
@@ -212,6 +233,8 @@ CpuLoop* cpu_loop(Opcode opcode, Dtype operand, Dtype result) {
   return nullptr;
 }
 
-std::unique_ptr<Body> prepare_cpu(const Program& program) { return std::make_unique<CpuBody>(program); }
+std::unique_ptr<Body> prepare_cpu(const Program& program) {
+  return std::make_unique<CpuBody>(program);
+}
 
 }  // namespace forebay::expr

@@ -8,17 +8,20 @@
 namespace forebay::expr {
 namespace {
 
-/// The number that an element of `dtype` holds for `value`, so that equal constants are equal nodes.
+/// The number that an element of `dtype` holds for `value`, so that equal constants are equal
+/// nodes.
 Number canonical(const Number& value, Dtype dtype) {
   if (is_complex(dtype)) return canonical(value, real_of(dtype));
   Number result;
-  using Real = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
-                     std::int32_t, std::int64_t, Half, BFloat16, float, double>;
-  dispatch(Real{}, dtype, "constant", "value", [&]<class T>(Type<T>) { result = Number(load(from_number<T>(value))); });
+  using Real = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                     std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
+  dispatch(Real{}, dtype, "constant", "value",
+           [&]<class T>(Type<T>) { result = Number(load(from_number<T>(value))); });
   return result;
 }
 
-Expr node(Opcode opcode, Dtype dtype, const Dims& shape, const Expr& a, const Expr& b = {}, const Expr& c = {}) {
+Expr node(Opcode opcode, Dtype dtype, const Dims& shape, const Expr& a, const Expr& b = {},
+          const Expr& c = {}) {
   auto result = std::make_shared<Node>();
   result->opcode = opcode;
   result->dtype = dtype;
@@ -30,24 +33,30 @@ Expr node(Opcode opcode, Dtype dtype, const Dims& shape, const Expr& a, const Ex
 }
 
 void check_operand(Opcode opcode, Dtype dtype) {
-  FOREBAY_REQUIRE(info(opcode).supported.has(dtype), unsupported, "{}: operand has dtype {}; supported: {}.",
-                  info(opcode).name, name_of(dtype), to_string(info(opcode).supported));
+  FOREBAY_REQUIRE(info(opcode).supported.has(dtype), unsupported,
+                  "{}: operand has dtype {}; supported: {}.", info(opcode).name, name_of(dtype),
+                  to_string(info(opcode).supported));
 }
 
 void check_equal(Opcode opcode, Dtype a, Dtype b) {
-  FOREBAY_REQUIRE(a == b, unsupported, "{}: operands have dtypes {} and {}; they must be equal. Cast one of them.",
+  FOREBAY_REQUIRE(a == b, unsupported,
+                  "{}: operands have dtypes {} and {}; they must be equal. Cast one of them.",
                   info(opcode).name, name_of(a), name_of(b));
 }
 
 bool is_identity(Opcode opcode, Dtype dtype) {
   switch (opcode) {
-    case Opcode::abs: return is_unsigned(dtype) || dtype == Dtype::boolean;
+    case Opcode::abs:
+      return is_unsigned(dtype) || dtype == Dtype::boolean;
     case Opcode::floor:
     case Opcode::ceil:
-    case Opcode::round_even: return is_integer(dtype);
+    case Opcode::round_even:
+      return is_integer(dtype);
     case Opcode::real:
-    case Opcode::conj: return !is_complex(dtype);
-    default: return false;
+    case Opcode::conj:
+      return !is_complex(dtype);
+    default:
+      return false;
   }
 }
 
@@ -101,32 +110,37 @@ Expr binary(Opcode opcode, const Expr& a, const Expr& b) {
   check_equal(opcode, a.dtype(), b.dtype());
   check_operand(opcode, a.dtype());
   const Dims shape = broadcast_shapes(a.shape(), b.shape());
-  return node(opcode, result_dtype(opcode, a.dtype()), shape, broadcast_to(a, shape), broadcast_to(b, shape));
+  return node(opcode, result_dtype(opcode, a.dtype()), shape, broadcast_to(a, shape),
+              broadcast_to(b, shape));
 }
 
 Expr select(const Expr& condition, const Expr& a, const Expr& b) {
-  FOREBAY_REQUIRE(condition.dtype() == Dtype::boolean, unsupported, "select: the condition has dtype {}; it must be bool.",
+  FOREBAY_REQUIRE(condition.dtype() == Dtype::boolean, unsupported,
+                  "select: the condition has dtype {}; it must be bool.",
                   name_of(condition.dtype()));
   check_equal(Opcode::select, a.dtype(), b.dtype());
   const Dims shape = broadcast_shapes(condition.shape(), broadcast_shapes(a.shape(), b.shape()));
-  return node(Opcode::select, a.dtype(), shape, broadcast_to(condition, shape), broadcast_to(a, shape),
-              broadcast_to(b, shape));
+  return node(Opcode::select, a.dtype(), shape, broadcast_to(condition, shape),
+              broadcast_to(a, shape), broadcast_to(b, shape));
 }
 
 Expr cast(const Expr& a, Dtype dtype, CastMode mode) {
   const Dtype from = a.dtype();
   if (mode == CastMode::wrap) {
     for (Dtype side : {from, dtype}) {
-      FOREBAY_REQUIRE(is_integer(side) || side == Dtype::boolean, unsupported,
-                      "cast: mode `wrap` from {} to {}; it is for integers and bool. Use `saturate`.", name_of(from),
-                      name_of(dtype));
+      FOREBAY_REQUIRE(
+          is_integer(side) || side == Dtype::boolean, unsupported,
+          "cast: mode `wrap` from {} to {}; it is for integers and bool. Use `saturate`.",
+          name_of(from), name_of(dtype));
     }
   }
   if (from == dtype) return a;
   FOREBAY_REQUIRE(!is_complex(from) || is_complex(dtype) || dtype == Dtype::boolean, unsupported,
-                  "cast: from {} to {} would drop the imaginary part. Use `abs`, or the real or imaginary part.",
+                  "cast: from {} to {} would drop the imaginary part. Use `abs`, or the real or "
+                  "imaginary part.",
                   name_of(from), name_of(dtype));
-  return node(mode == CastMode::wrap ? Opcode::cast_wrap : Opcode::cast_saturate, dtype, a.shape(), a);
+  return node(mode == CastMode::wrap ? Opcode::cast_wrap : Opcode::cast_saturate, dtype, a.shape(),
+              a);
 }
 
 }  // namespace forebay::expr

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include <forebay/array/require.h>
 #include <forebay/ops/expr/expression.h>
 
-// Index maps rewrite the leaves and leave the arithmetic as it is: nothing is ever computed twice or copied.
+// Index maps rewrite the leaves and leave the arithmetic as it is: nothing is ever computed twice
+// or copied.
 namespace forebay::expr {
 namespace {
 
@@ -41,7 +43,9 @@ class Rewriter {
 };
 
 /// Axes of a leaf as a view without memory, for the view algebra of array/.
-ArrayView axes_of(const Node& node) { return {nullptr, node.dtype, Device::cpu(), node.shape, node.strides}; }
+ArrayView axes_of(const Node& node) {
+  return {nullptr, node.dtype, Device::cpu(), node.shape, node.strides};
+}
 
 Expr with_axes(const Node& node, const Dims& shape, const Dims& strides, std::int64_t offset) {
   auto result = std::make_shared<Node>(node);
@@ -51,7 +55,8 @@ Expr with_axes(const Node& node, const Dims& shape, const Dims& strides, std::in
   return Expr(std::move(result));
 }
 
-/// `a` with the axes of each leaf changed by `change`, a function of views that moves no data pointer.
+/// `a` with the axes of each leaf changed by `change`, a function of views that moves no data
+/// pointer.
 template <class Change>
 Expr map_axes(const Expr& a, const Change& change) {
   Dims zeros;
@@ -85,25 +90,27 @@ Dims unravel(std::int64_t position, const Dims& shape) {
   return index;
 }
 
-/// Where a leaf's axes lead in the index space of the dense array that it addresses: index = start + sum of
-/// (position on leaf axis i) * steps[i].
+/// Where a leaf's axes lead in the index space of the dense array that it addresses: index = start
+/// + sum of (position on leaf axis i) * steps[i].
 struct IndexMap {
   Dims start;
   std::vector<Dims> steps;
 };
 
-/// The map of a leaf over a dense array of `shape`, when it is one: not for a leaf that merged axes of `shape`.
-bool find_index_map(const Node& leaf, const Dims& shape, IndexMap& map) {
+/// The map of a leaf over a dense array of `shape`; nothing for a leaf that merged axes of `shape`.
+std::optional<IndexMap> find_index_map(const Node& leaf, const Dims& shape) {
   const std::int64_t count = count_of(shape);
-  if (leaf.offset < 0 || leaf.offset >= count) return false;
+  if (leaf.offset < 0 || leaf.offset >= count) return {};
+  IndexMap map;
   map.start = unravel(leaf.offset, shape);
   Dims low = map.start, high = map.start;
   for (int axis = 0; axis < leaf.shape.rank; ++axis) {
     Dims step = shape;
-    for (std::int64_t& value : step) value = 0;
+    for (std::int64_t& value : step)
+      value = 0;
     if (leaf.shape[axis] > 1) {
       const std::int64_t next = leaf.offset + leaf.strides[axis];
-      if (next < 0 || next >= count) return false;
+      if (next < 0 || next >= count) return {};
       const Dims index = unravel(next, shape);
       for (int k = 0; k < shape.rank; ++k) {
         step[k] = index[k] - map.start[k];
@@ -113,9 +120,9 @@ bool find_index_map(const Node& leaf, const Dims& shape, IndexMap& map) {
     map.steps.push_back(step);
   }
   for (int k = 0; k < shape.rank; ++k) {
-    if (low[k] < 0 || high[k] >= shape[k]) return false;
+    if (low[k] < 0 || high[k] >= shape[k]) return {};
   }
-  return true;
+  return map;
 }
 
 /// `a` read through `map`, with the axes of the leaf that the map is of.
@@ -123,7 +130,8 @@ Expr apply(const Expr& a, const IndexMap& map, const Dims& shape) {
   Rewriter rewriter([&](const NodePtr& node) {
     if (node->opcode == Opcode::constant) return with_axes(*node, shape, {}, 0);
     std::int64_t offset = node->offset;
-    for (int k = 0; k < map.start.rank; ++k) offset += map.start[k] * node->strides[k];
+    for (int k = 0; k < map.start.rank; ++k)
+      offset += map.start[k] * node->strides[k];
     Dims strides = shape;
     for (int axis = 0; axis < shape.rank; ++axis) {
       strides[axis] = 0;
@@ -138,9 +146,11 @@ Expr apply(const Expr& a, const IndexMap& map, const Dims& shape) {
 
 /// What stands for `leaf` when its source is the expression `source` instead of memory.
 Expr read_through(const Node& leaf, const Expr& source) {
-  FOREBAY_REQUIRE(leaf.dtype == source.dtype(), invalid, "substitute: source {} has dtype {}, not {}.", leaf.source,
+  FOREBAY_REQUIRE(leaf.dtype == source.dtype(), invalid,
+                  "substitute: source {} has dtype {}, not {}.", leaf.source,
                   name_of(source.dtype()), name_of(leaf.dtype));
-  if (leaf.offset == 0 && leaf.shape == source.shape() && is_dense(leaf.shape, leaf.strides)) return source;
+  if (leaf.offset == 0 && leaf.shape == source.shape() && is_dense(leaf.shape, leaf.strides))
+    return source;
   if (is_dense_leaf(source)) {
     auto result = std::make_shared<Node>(*source.node());
     result->shape = leaf.shape;
@@ -149,15 +159,16 @@ Expr read_through(const Node& leaf, const Expr& source) {
     return Expr(std::move(result));
   }
   if (count_of(leaf.shape) == 0) return broadcast_to(Expr::constant(0, leaf.dtype), leaf.shape);
-  IndexMap map;
-  if (find_index_map(leaf, source.shape(), map)) return apply(source, map, leaf.shape);
-  const Dims flat_shape{count_of(source.shape())};
-  if (can_reshape(source, flat_shape) && find_index_map(leaf, flat_shape, map)) {
-    return apply(reshape(source, flat_shape), map, leaf.shape);
+  if (const auto map = find_index_map(leaf, source.shape())) return apply(source, *map, leaf.shape);
+  const Dims flat{count_of(source.shape())};
+  if (can_reshape(source, flat)) {
+    if (const auto map = find_index_map(leaf, flat))
+      return apply(reshape(source, flat), *map, leaf.shape);
   }
-  fail(ErrorKind::unsupported,
-       "substitute: the layout of source {} {} does not allow its index map. Materialise it before.", leaf.source,
-       to_string(source.shape()));
+  fail(
+      ErrorKind::unsupported,
+      "substitute: the layout of source {} {} does not allow its index map. Materialise it before.",
+      leaf.source, to_string(source.shape()));
 }
 
 }  // namespace
@@ -182,28 +193,32 @@ Expr slice(const Expr& a, int axis, std::int64_t start, std::int64_t stop, std::
     return std::clamp(index < 0 ? index + extent : index, low, high);
   };
   const std::int64_t first = clamped(start), last = clamped(stop);
-  const std::int64_t count = step > 0 ? (last - first + step - 1) / step : (first - last - step - 1) / -step;
+  const std::int64_t count =
+      step > 0 ? (last - first + step - 1) / step : (first - last - step - 1) / -step;
   Dims result = shape;
   result[k] = std::max<std::int64_t>(count, 0);
   Rewriter rewriter([&](const NodePtr& node) {
     if (node->opcode == Opcode::constant) return with_axes(*node, result, {}, 0);
     Dims strides = node->strides;
     strides[k] *= step;
-    return with_axes(*node, result, strides, result[k] > 0 ? node->offset + first * node->strides[k] : node->offset);
+    return with_axes(*node, result, strides,
+                     result[k] > 0 ? node->offset + first * node->strides[k] : node->offset);
   });
   return rewriter(a);
 }
 
 bool can_reshape(const Expr& a, const Dims& shape) {
   const Dims resolved = resolve_reshape(count_of(a.shape()), shape);
-  return all_leaves(a, [&](const Node& leaf) { return forebay::can_reshape(axes_of(leaf), resolved); });
+  return all_leaves(
+      a, [&](const Node& leaf) { return forebay::can_reshape(axes_of(leaf), resolved); });
 }
 
 Expr reshape(const Expr& a, const Dims& shape) {
   const Dims resolved = resolve_reshape(count_of(a.shape()), shape);
   Rewriter rewriter([&](const NodePtr& node) {
     if (node->opcode == Opcode::constant) return with_axes(*node, resolved, {}, 0);
-    return with_axes(*node, resolved, forebay::reshape(axes_of(*node), resolved).strides, node->offset);
+    return with_axes(*node, resolved, forebay::reshape(axes_of(*node), resolved).strides,
+                     node->offset);
   });
   return rewriter(a);
 }
@@ -212,7 +227,8 @@ Expr substitute(const Expr& a, std::span<const Expr> sources) {
   Rewriter rewriter([&](const NodePtr& node) {
     if (node->opcode == Opcode::constant || node->source < 0) return Expr(node);
     FOREBAY_REQUIRE(node->source < static_cast<int>(sources.size()), invalid,
-                    "substitute: the expression reads source {}; {} were given.", node->source, sources.size());
+                    "substitute: the expression reads source {}; {} were given.", node->source,
+                    sources.size());
     return read_through(*node, sources[static_cast<std::size_t>(node->source)]);
   });
   return rewriter(a);

@@ -5,7 +5,8 @@
 namespace forebay::expr {
 
 bool LoopNest::is_scalar(const Dims& strides) {
-  return std::all_of(strides.begin(), strides.end(), [](std::int64_t stride) { return stride == 0; });
+  return std::all_of(strides.begin(), strides.end(),
+                     [](std::int64_t stride) { return stride == 0; });
 }
 
 LoopNest loop_nest(const Program& program, std::span<const Dims> output_strides) {
@@ -16,15 +17,18 @@ LoopNest loop_nest(const Program& program, std::span<const Dims> output_strides)
   const Dims& shape = program.shape;
   // Each array's strides beside the ones collected for it.
   std::vector<std::pair<const Dims*, Dims*>> arrays;
-  for (std::size_t i = 0; i < nest.leaves.size(); ++i) arrays.emplace_back(&program.leaves[i].strides, &nest.leaves[i]);
-  for (std::size_t i = 0; i < nest.outputs.size(); ++i) arrays.emplace_back(&output_strides[i], &nest.outputs[i]);
+  for (std::size_t i = 0; i < nest.leaves.size(); ++i)
+    arrays.emplace_back(&program.leaves[i].strides, &nest.leaves[i]);
+  for (std::size_t i = 0; i < nest.outputs.size(); ++i)
+    arrays.emplace_back(&output_strides[i], &nest.outputs[i]);
 
   for (int axis = 0; axis < shape.rank; ++axis) {
     if (shape[axis] == 1) continue;
     const int last = nest.shape.rank - 1;
-    const bool merges = last >= 0 && std::all_of(arrays.begin(), arrays.end(), [&](const auto& array) {
-      return (*array.second)[last] == (*array.first)[axis] * shape[axis];
-    });
+    const bool merges =
+        last >= 0 && std::all_of(arrays.begin(), arrays.end(), [&](const auto& array) {
+          return (*array.second)[last] == (*array.first)[axis] * shape[axis];
+        });
     if (merges) {
       nest.shape[last] *= shape[axis];
     } else {
@@ -37,7 +41,8 @@ LoopNest loop_nest(const Program& program, std::span<const Dims> output_strides)
   }
   if (nest.shape.rank == 0) {  // a single element lies dense, wherever it is
     nest.shape = {1};
-    for (const auto& array : arrays) *array.second = {1};
+    for (const auto& array : arrays)
+      *array.second = {1};
   }
   return nest;
 }

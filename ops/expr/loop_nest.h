@@ -7,11 +7,11 @@
 
 namespace forebay::expr {
 
-/// The axes of a program, as few as the layouts of its leaves and outputs allow: axes of extent 1 are gone and
-/// neighbours that every array passes through in one go are one.
+/// The axes of a program, as few as the layouts of its leaves and outputs allow: axes of extent 1
+/// are gone and neighbours that every array passes through in one go are one.
 struct LoopNest {
-  Dims shape;                  ///< rank 1 at least
-  std::vector<Dims> leaves;    ///< strides in elements, one for each leaf
+  Dims shape;                ///< rank 1 at least
+  std::vector<Dims> leaves;  ///< strides in elements, one for each leaf
   std::vector<Dims> outputs;
   std::int64_t count = 0;
 

@@ -53,7 +53,9 @@ constexpr std::array kInfo = {
 static_assert(kInfo.size() == static_cast<std::size_t>(Opcode::select) + 1);
 
 constexpr auto kComputing = [] {
-  std::array<Opcode, static_cast<std::size_t>(Opcode::select) - static_cast<std::size_t>(Opcode::neg)> result{};
+  std::array<Opcode,
+             static_cast<std::size_t>(Opcode::select) - static_cast<std::size_t>(Opcode::neg)>
+      result{};
   for (std::size_t i = 0; i < result.size(); ++i) {
     result[i] = static_cast<Opcode>(static_cast<std::size_t>(Opcode::neg) + i);
   }
@@ -69,13 +71,16 @@ Dtype result_dtype(Opcode opcode, Dtype operand) {
     case Opcode::abs:
     case Opcode::real:
     case Opcode::imag:
-    case Opcode::norm: return real_of(operand);
+    case Opcode::norm:
+      return real_of(operand);
     case Opcode::lt:
     case Opcode::le:
     case Opcode::eq:
     case Opcode::ne:
-    case Opcode::is_nan: return Dtype::boolean;
-    default: return operand;
+    case Opcode::is_nan:
+      return Dtype::boolean;
+    default:
+      return operand;
   }
 }
 

@@ -18,7 +18,8 @@ Array run(const Array& host, const Log& settings, const Context& context) {
 template <class Out>
 long double error_in_ulp(Out got, long double want) {
   const long double rounded = kit::exact(kit::round_to<Out>(want)), value = kit::exact(got);
-  if (std::isnan(want) || std::isnan(value)) return std::isnan(want) && std::isnan(value) ? 0 : INFINITY;
+  if (std::isnan(want) || std::isnan(value))
+    return std::isnan(want) && std::isnan(value) ? 0 : INFINITY;
   if (std::isinf(rounded) || std::isinf(value)) return rounded == value ? 0 : INFINITY;
   return std::abs(value - want) / kit::ulp(kit::format_of<Out>(), want);
 }
@@ -38,10 +39,11 @@ TEST_P(LogTest, IsWithinTwoUlpOfTheTrueValue) {
           for (std::size_t i = 0; i < values.size(); ++i) {
             // What is computed is the function of the converted input.
             const long double x = kit::exact(values[i]);
-            const long double converted = in_f64 ? kit::exact(kit::round_to<double>(x)) : kit::exact(kit::round_to<float>(x));
+            const long double converted =
+                in_f64 ? kit::exact(kit::round_to<double>(x)) : kit::exact(kit::round_to<float>(x));
             EXPECT_LE(error_in_ulp(got.as<Out>()[i], std::log(converted)), 2)
-                << name_of(dtype) << " " << static_cast<double>(x) << " to " << name_of(result) << " gives "
-                << static_cast<double>(kit::exact(got.as<Out>()[i]));
+                << name_of(dtype) << " " << static_cast<double>(x) << " to " << name_of(result)
+                << " gives " << static_cast<double>(kit::exact(got.as<Out>()[i]));
           }
         });
       });
@@ -60,7 +62,8 @@ TEST_P(LogTest, IsWithinTwoUlpEverywhereInF32) {
   const Array got = run(x, {}, context);
   long double worst = 0;
   for (std::int64_t i = 0; i < x.count(); ++i) {
-    worst = std::max(worst, error_in_ulp(got.as<float>()[i], std::log(kit::exact(x.as<float>()[i]))));
+    worst =
+        std::max(worst, error_in_ulp(got.as<float>()[i], std::log(kit::exact(x.as<float>()[i]))));
   }
   EXPECT_LE(worst, 2);
 }
@@ -71,12 +74,15 @@ TEST_P(LogTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
   EXPECT_EQ(run(kit::random({3}, Dtype::u8, 1), {}, context).dtype(), Dtype::f32);
   EXPECT_EQ(run(kit::random({3}, Dtype::bf16, 1), {}, context).dtype(), Dtype::bf16);
   EXPECT_EQ(run(kit::random({3}, Dtype::f64, 1), {}, context).dtype(), Dtype::f64);
-  for (const Dims& shape : {Dims{}, Dims{0}, Dims{1}, Dims{3}, Dims{1023}, Dims{1025}, Dims{5, 7, 31}}) {
+  for (const Dims& shape :
+       {Dims{}, Dims{0}, Dims{1}, Dims{3}, Dims{1023}, Dims{1025}, Dims{5, 7, 31}}) {
     const Array x = kit::random(shape, Dtype::f32, 7, 0.5, 4);
     std::vector<double> want = kit::values(x);
-    for (double& value : want) value = std::log(value);
+    for (double& value : want)
+      value = std::log(value);
     for (kit::Layout layout : kit::layouts()) {
-      EXPECT_TRUE(kit::near(run(kit::with_layout(x, layout), {}, context), want, 4 * kit::epsilon(Dtype::f32)));
+      EXPECT_TRUE(kit::near(run(kit::with_layout(x, layout), {}, context), want,
+                            4 * kit::epsilon(Dtype::f32)));
     }
   }
 }
@@ -84,7 +90,8 @@ TEST_P(LogTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
 TEST(LogErrors, SayWhatIsAllowed) {
   const Context context = kit::context(Device::cpu());
   EXPECT_ERROR(log(kit::random({2}, Dtype::c64, 1), {}, context), unsupported,
-               "log: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an `abs` stage before it.");
+               "log: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an "
+               "`abs` stage before it.");
   EXPECT_ERROR(log(kit::random({2}, Dtype::u8, 1), {.dtype = Dtype::u8}, context), invalid,
                "log: `dtype` is u8; it must be f16, bf16, f32 or f64.");
 }

@@ -5,7 +5,10 @@
 namespace forebay {
 
 void Log1p::fields(FieldVisitor& visitor) {
-  visitor.on({.name = "dtype", .doc = "The float type of the result; as the input (f32 for integers) when left out."}, dtype);
+  visitor.on(
+      {.name = "dtype",
+       .doc = "The float type of the result; as the input (f32 for integers) when left out."},
+      dtype);
 }
 
 namespace {
@@ -15,7 +18,8 @@ std::vector<ArraySpec> infer(const Log1p& settings, std::span<const ArraySpec> i
   return {{float_result("log1p", inputs[0].dtype, settings.dtype), inputs[0].shape}};
 }
 
-std::vector<expr::Expr> lower(const Log1p& settings, std::span<const expr::Expr> inputs, Materialise&) {
+std::vector<expr::Expr> lower(const Log1p& settings, std::span<const expr::Expr> inputs,
+                              Materialise&) {
   const expr::Expr& x = inputs[0];
   const Dtype result = float_result("log1p", x.dtype(), settings.dtype);
   const expr::Expr value = unary(expr::Opcode::log1p, cast(x, work_type(x.dtype(), result)));

@@ -17,7 +17,8 @@ struct Log1p {
 ///     out = ln(1 + x)
 ///
 /// Shapes:  out as x, any.
-/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type `dtype`. Computed in
+/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type
+/// `dtype`. Computed in
 ///          f64 when x or out is f64, else in f32, and rounded once to out.
 ///          -1 gives -infinity, values below NaN.
 /// Devices: cpu, cuda; each within 2 ulp of the true value of the (converted) input.

@@ -10,7 +10,8 @@ struct Permute {
   void fields(FieldVisitor& visitor);
 };
 
-/// Reorders the axes. An index map: with pointwise neighbours it is part of their kernel, not a pass of its own.
+/// Reorders the axes. An index map: with pointwise neighbours it is part of their kernel, not a
+/// pass of its own.
 ///
 ///     out[j0, j1, ..] = x[i0, i1, ..]   with   j_k = i_axes[k]
 ///

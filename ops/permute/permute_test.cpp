@@ -16,13 +16,16 @@ TEST_P(PermuteTest, MovesEveryElementOfEveryDtypeAndLayout) {
     const Array x = kit::random({2, 5, 7, 3}, dtype, 11, 0, 200);
     for (kit::Layout layout : kit::layouts()) {
       const Array device = kit::to_device(kit::with_layout(x, layout), context);
-      for (const auto& axes : {std::vector<std::int64_t>{0, 3, 1, 2}, {3, 2, 1, 0}, {0, 1, 2, 3}, {-1, 0, -2, 1}}) {
+      for (const auto& axes :
+           {std::vector<std::int64_t>{0, 3, 1, 2}, {3, 2, 1, 0}, {0, 1, 2, 3}, {-1, 0, -2, 1}}) {
         const Array got = kit::to_host(permute(device, {.axes = axes}, context), context);
         Dims dims;
-        for (std::int64_t axis : axes) dims.push_back(axis);
+        for (std::int64_t axis : axes)
+          dims.push_back(axis);
         EXPECT_TRUE(kit::same_bits(got, x.permute(dims))) << name_of(dtype);
       }
-      EXPECT_TRUE(kit::same_bits(kit::to_host(permute(device, {}, context), context), x.permute({3, 2, 1, 0})));
+      EXPECT_TRUE(kit::same_bits(kit::to_host(permute(device, {}, context), context),
+                                 x.permute({3, 2, 1, 0})));
     }
   }
 }
@@ -30,13 +33,16 @@ TEST_P(PermuteTest, MovesEveryElementOfEveryDtypeAndLayout) {
 TEST_P(PermuteTest, TakesOddSizes) {
   SKIP_WITHOUT(GetParam());
   const Context context = kit::context(GetParam());
-  for (const Dims& shape : {Dims{1, 1025}, Dims{1025, 1}, Dims{33, 31}, Dims{0, 3}, Dims{128, 1023}}) {
+  for (const Dims& shape :
+       {Dims{1, 1025}, Dims{1025, 1}, Dims{33, 31}, Dims{0, 3}, Dims{128, 1023}}) {
     const Array x = kit::random(shape, Dtype::f32, 5);
-    const Array got = kit::to_host(permute(kit::to_device(x, context), {.axes = {1, 0}}, context), context);
+    const Array got =
+        kit::to_host(permute(kit::to_device(x, context), {.axes = {1, 0}}, context), context);
     EXPECT_TRUE(kit::same_bits(got, x.permute({1, 0})));
   }
   const Array scalar = kit::random({}, Dtype::f32, 5);
-  EXPECT_TRUE(kit::same_bits(kit::to_host(permute(kit::to_device(scalar, context), {}, context), context), scalar));
+  EXPECT_TRUE(kit::same_bits(
+      kit::to_host(permute(kit::to_device(scalar, context), {}, context), context), scalar));
 }
 
 TEST_P(PermuteTest, OwnsItsMemory) {

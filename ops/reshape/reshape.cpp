@@ -5,7 +5,10 @@
 namespace forebay {
 
 void Reshape::fields(FieldVisitor& visitor) {
-  visitor.on({.name = "shape", .doc = "Extents of the result, the batch axis included; one may be -1.", .min = -1}, shape);
+  visitor.on({.name = "shape",
+              .doc = "Extents of the result, the batch axis included; one may be -1.",
+              .min = -1},
+             shape);
 }
 
 namespace {
@@ -15,7 +18,8 @@ std::vector<ArraySpec> infer(const Reshape& settings, std::span<const ArraySpec>
   return {{dtype, resolve_reshape(count_of(shape), dims_of("reshape", "shape", settings.shape))}};
 }
 
-std::vector<expr::Expr> lower(const Reshape& settings, std::span<const expr::Expr> inputs, Materialise& materialise) {
+std::vector<expr::Expr> lower(const Reshape& settings, std::span<const expr::Expr> inputs,
+                              Materialise& materialise) {
   const Dims shape = dims_of("reshape", "shape", settings.shape);
   if (can_reshape(inputs[0], shape)) return {reshape(inputs[0], shape)};
   return {reshape(materialise(inputs[0]), shape)};

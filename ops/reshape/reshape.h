@@ -12,7 +12,8 @@ struct Reshape {
 
 /// The same elements, in row-major order, under another shape.
 ///
-/// Shapes:  out is `shape`, whose -1 is what the number of elements leaves: `[-1, 784]` flattens the samples of a batch
+/// Shapes:  out is `shape`, whose -1 is what the number of elements leaves: `[-1, 784]` flattens
+/// the samples of a batch
 ///          of any size. Dense.
 /// Dtypes:  all; out as x.
 /// Devices: cpu, cuda; the same bits.

@@ -6,8 +6,12 @@ namespace forebay {
 
 void Scale::fields(FieldVisitor& visitor) {
   visitor.on({.name = "factor", .doc = "What each element is multiplied by."}, factor);
-  visitor.on({.name = "offset", .doc = "What is added to the product, in the unit of the result."}, offset);
-  visitor.on({.name = "dtype", .doc = "The float type of the result; as the input (f32 for integers) when left out."}, dtype);
+  visitor.on({.name = "offset", .doc = "What is added to the product, in the unit of the result."},
+             offset);
+  visitor.on(
+      {.name = "dtype",
+       .doc = "The float type of the result; as the input (f32 for integers) when left out."},
+      dtype);
 }
 
 namespace {
@@ -17,7 +21,8 @@ std::vector<ArraySpec> infer(const Scale& settings, std::span<const ArraySpec> i
   return {{float_result("scale", inputs[0].dtype, settings.dtype), inputs[0].shape}};
 }
 
-std::vector<expr::Expr> lower(const Scale& settings, std::span<const expr::Expr> inputs, Materialise&) {
+std::vector<expr::Expr> lower(const Scale& settings, std::span<const expr::Expr> inputs,
+                              Materialise&) {
   const expr::Expr& x = inputs[0];
   const Dtype result = float_result("scale", x.dtype(), settings.dtype);
   const Dtype work = work_type(x.dtype(), result);

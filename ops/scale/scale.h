@@ -19,9 +19,11 @@ struct Scale {
 ///     out = x * factor + offset
 ///
 /// Shapes:  out as x, any.
-/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type `dtype`. Computed in
-///          f64 when x or out is f64, else in f32: two rounded operations on factor and offset as that type holds
-///          them; then rounded to out. A factor of 1 and an offset of 0 are no operations.
+/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type
+/// `dtype`. Computed in
+///          f64 when x or out is f64, else in f32: two rounded operations on factor and offset as
+///          that type holds them; then rounded to out. A factor of 1 and an offset of 0 are no
+///          operations.
 /// Units:   `factor` is out's unit over x's, `offset` has out's.
 /// Devices: cpu, cuda; the same bits.
 /// Errors:  unsupported for complex x; invalid for a `dtype` that is no float type.

@@ -26,7 +26,8 @@ TEST_P(ScaleTest, RoundsTheProductAndTheSumInTheWorkingType) {
           std::vector<Out> want;
           for (T x : values) {
             if (dtype == Dtype::f64 || result == Dtype::f64) {
-              volatile double product = static_cast<double>(kit::exact(x)) * 0.3;  // each operation rounded
+              volatile double product =
+                  static_cast<double>(kit::exact(x)) * 0.3;  // each operation rounded
               want.push_back(kit::round_to<Out>(product + -1.7));
             } else {
               volatile float product = kit::saturated<float>(kit::exact(x)) * 0.3F;
@@ -34,8 +35,9 @@ TEST_P(ScaleTest, RoundsTheProductAndTheSumInTheWorkingType) {
               want.push_back(kit::round_to<Out>(sum));
             }
           }
-          EXPECT_TRUE(kit::same_bits(run(kit::array_of(values), {.factor = 0.3, .offset = -1.7, .dtype = result}, context),
-                                     kit::array_of(want)))
+          EXPECT_TRUE(kit::same_bits(
+              run(kit::array_of(values), {.factor = 0.3, .offset = -1.7, .dtype = result}, context),
+              kit::array_of(want)))
               << name_of(dtype) << " to " << name_of(result);
         });
       });
@@ -55,12 +57,15 @@ TEST_P(ScaleTest, ChoosesTheResultsDtypeAndSkipsWhatDoesNothing) {
 TEST_P(ScaleTest, TakesEveryLayoutAndSize) {
   SKIP_WITHOUT(GetParam());
   const Context context = kit::context(GetParam());
-  for (const Dims& shape : {Dims{}, Dims{0}, Dims{1}, Dims{3}, Dims{1023}, Dims{1025}, Dims{5, 7, 31}}) {
+  for (const Dims& shape :
+       {Dims{}, Dims{0}, Dims{1}, Dims{3}, Dims{1023}, Dims{1025}, Dims{5, 7, 31}}) {
     const Array x = kit::random(shape, Dtype::f32, 7);
     std::vector<double> want = kit::values(x);
-    for (double& value : want) value = value * 0.5 + 1;
+    for (double& value : want)
+      value = value * 0.5 + 1;
     for (kit::Layout layout : kit::layouts()) {
-      EXPECT_TRUE(kit::near(run(kit::with_layout(x, layout), {.factor = 0.5, .offset = 1}, context), want, kit::epsilon(Dtype::f32)));
+      EXPECT_TRUE(kit::near(run(kit::with_layout(x, layout), {.factor = 0.5, .offset = 1}, context),
+                            want, kit::epsilon(Dtype::f32)));
     }
   }
 }
@@ -68,7 +73,8 @@ TEST_P(ScaleTest, TakesEveryLayoutAndSize) {
 TEST(ScaleErrors, SayWhatIsAllowed) {
   const Context context = kit::context(Device::cpu());
   EXPECT_ERROR(scale(kit::random({2}, Dtype::c64, 1), {}, context), unsupported,
-               "scale: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an `abs` stage before it.");
+               "scale: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an "
+               "`abs` stage before it.");
   EXPECT_ERROR(scale(kit::random({2}, Dtype::u8, 1), {.dtype = Dtype::i32}, context), invalid,
                "scale: `dtype` is i32; it must be f16, bf16, f32 or f64.");
 }

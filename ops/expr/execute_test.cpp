@@ -1,0 +1,190 @@
+// How programs meet memory: layouts, sizes, broadcasting, several outputs; and that fusing changes
+// no bit.
+#include "kit/kit.h"
+#include "kit/oracle.h"
+
+#include <array>
+
+#include <forebay/ops/eager.h>
+#include <forebay/ops/expr/execute.h>
+
+namespace forebay::expr {
+namespace {
+
+class ExecuteTest : public testing::TestWithParam<Device> {};
+INSTANTIATE_TEST_SUITE_P(Devices, ExecuteTest, testing::ValuesIn(kit::devices()),
+                         [](const auto& test) { return test.param.is_cuda() ? "cuda" : "cpu"; });
+
+Expr leaf_like(int source, const Array& x) {
+  return Expr::leaf(source, x.dtype(), x.shape(), x.strides());
+}
+
+/// `expression` of host arrays, evaluated on the device of `context`.
+Array run(const Expr& expression, const std::vector<Array>& hosts, const Context& context) {
+  std::vector<Array> sources;
+  for (const Array& host : hosts)
+    sources.push_back(kit::to_device(host, context));
+  return kit::to_host(eval(expression, sources, context), context);
+}
+
+TEST_P(ExecuteTest, TakesAnyByteButZeroAsTrue) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  const Array bytes = Array::from<std::uint8_t>({4}, std::vector<std::uint8_t>{0, 1, 2, 255});
+  ArrayView view = bytes.view();
+  view.dtype = Dtype::boolean;
+  const Expr x = Expr::leaf(0, Dtype::boolean, {4});
+  const Expr one = Expr::constant(1, Dtype::boolean);
+  for (const Expr& expression :
+       {cast(x, Dtype::f32), cast(binary(Opcode::logical_and, x, one), Dtype::f32),
+        cast(binary(Opcode::eq, x, one), Dtype::f32), cast(x, Dtype::u8, CastMode::wrap),
+        select(x, Expr::constant(1, Dtype::f32), Expr::constant(0, Dtype::f32))}) {
+    EXPECT_EQ(kit::values(run(expression, {bytes.with_view(view)}, context)),
+              (std::vector<double>{0, 1, 1, 1}));
+  }
+}
+
+TEST_P(ExecuteTest, GivesTheSameBitsFusedAndStepByStep) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
+    const Array x = kit::random({3, 1025}, dtype, 21),
+                y = kit::random({3, 1025}, dtype, 22, 0.5, 2);
+    const auto number = [&](double value) { return Expr::constant(value, dtype); };
+    using Step = std::function<Expr(const Expr&, const Expr&)>;
+    const std::vector<Step> steps = {
+        [&](const Expr& a, const Expr&) { return a - number(0.13); },
+        [&](const Expr& a, const Expr& b) { return a / b; },
+        [&](const Expr& a, const Expr& b) { return a * b + a; },
+        [&](const Expr& a, const Expr&) { return minimum(maximum(a, number(-3)), number(3)); },
+        [&](const Expr& a, const Expr&) { return unary(Opcode::exp, a); },
+        [&](const Expr& a, const Expr& b) { return unary(Opcode::log1p, a) - b * number(0.3); },
+    };
+    Expr fused = leaf_like(0, x);
+    Array stepwise = kit::to_device(x, context);
+    const Array other = kit::to_device(y, context);
+    for (const Step& step : steps) {
+      fused = step(fused, leaf_like(1, y));
+      stepwise =
+          eval(step(leaf_like(0, stepwise), leaf_like(1, other)), {stepwise, other}, context);
+    }
+    EXPECT_TRUE(kit::same_bits(run(fused, {x, y}, context), kit::to_host(stepwise, context)))
+        << name_of(dtype);
+  }
+}
+
+TEST_P(ExecuteTest, ReadsEveryLayoutAndSize) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  for (const Dims& shape :
+       {Dims{}, Dims{0}, Dims{1}, Dims{3}, Dims{1023}, Dims{1024}, Dims{1025}, Dims{70001},
+        Dims{5, 7, 31}, Dims{2, 3, 1, 2, 5, 1, 3, 4}, Dims{4, 0, 2}, Dims{1, 1}}) {
+    for (Dtype dtype : {Dtype::u8, Dtype::i16, Dtype::f32, Dtype::f64, Dtype::c128}) {
+      const Array x = kit::random(shape, dtype, 7, 0, 99), y = kit::random(shape, dtype, 8, 0, 99);
+      const Array want = run(leaf_like(0, x) * leaf_like(1, y), {x, y}, context);
+      for (kit::Layout first : kit::layouts()) {
+        for (kit::Layout second :
+             {kit::Layout::dense, kit::Layout::transposed, kit::Layout::sliced}) {
+          const Array a = kit::with_layout(x, first), b = kit::with_layout(y, second);
+          EXPECT_TRUE(kit::same_bits(run(leaf_like(0, a) * leaf_like(1, b), {a, b}, context), want))
+              << name_of(dtype) << " " << testing::PrintToString(shape);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ExecuteTest, BroadcastsRowsColumnsAndScalars) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  const Array x = kit::random({6, 5, 300}, Dtype::f32, 1);
+  for (const Dims& shape :
+       {Dims{300}, Dims{5, 1}, Dims{6, 1, 1}, Dims{1, 5, 300}, Dims{}, Dims{1}}) {
+    const Array y = kit::random(shape, Dtype::f32, 2);
+    const Array table = y.broadcast_to({6, 5, 300});
+    std::vector<double> want;
+    for (std::int64_t i = 0; i < x.count(); ++i)
+      want.push_back(kit::value(x.view(), i) + kit::value(table.view(), i));
+    EXPECT_TRUE(kit::near(run(leaf_like(0, x) + leaf_like(1, y), {x, y}, context), want,
+                          kit::epsilon(Dtype::f32)));
+    // The same numbers as a table that the expression owns, of any layout.
+    for (kit::Layout layout : kit::layouts()) {
+      const Expr owned = leaf_like(0, x) + Expr::array(kit::with_layout(y, layout));
+      EXPECT_TRUE(kit::near(run(owned, {x}, context), want, kit::epsilon(Dtype::f32)));
+    }
+  }
+}
+
+TEST_P(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  const Array x = kit::random({30, 70}, Dtype::f32, 1);
+  const Expr leaf = leaf_like(0, x), doubled = leaf + leaf;
+  const Expr outputs[] = {doubled, doubled * leaf, leaf, doubled, Expr::constant(7, Dtype::f32)};
+  const Program program = compile(std::array{outputs[0], outputs[1], outputs[2], outputs[3],
+                                             broadcast_to(outputs[4], {30, 70})});
+  const Array device = kit::to_device(x, context);
+  for (bool strided : {false, true}) {
+    std::vector<Array> results;
+    for (int k = 0; k < 5; ++k) {
+      const bool transposed = strided && k != 1;
+      const Array memory =
+          Array::empty(transposed ? Dims{70, 30} : Dims{30, 70}, Dtype::f32, context);
+      results.push_back(transposed ? memory.permute({1, 0}) : memory);
+    }
+    const std::shared_ptr<Body> body = prepare(program, context);
+    std::vector<ArrayView> views;
+    for (const Array& result : results)
+      views.push_back(result.view());
+    const auto run_body = [=, stream = context.stream] {
+      body->run(std::array{device.view()}, views, {.stream = stream});
+    };
+    GetParam().is_cuda() ? run_body() : context.stream.enqueue(run_body);
+    const Array twice = run(doubled, {x}, context);
+    EXPECT_TRUE(kit::same_bits(kit::to_host(results[0], context), twice));
+    EXPECT_TRUE(kit::same_bits(kit::to_host(results[1], context), run(outputs[1], {x}, context)));
+    EXPECT_TRUE(kit::same_bits(kit::to_host(results[2], context), x));
+    EXPECT_TRUE(kit::same_bits(kit::to_host(results[3], context), twice));
+    EXPECT_EQ(kit::values(kit::to_host(results[4], context)), std::vector<double>(2100, 7));
+
+    // An output that nobody reads has no memory.
+    views[1].data = nullptr;
+    GetParam().is_cuda() ? run_body() : context.stream.enqueue(run_body);
+    EXPECT_TRUE(kit::same_bits(kit::to_host(results[0], context), twice));
+  }
+}
+
+TEST_P(ExecuteTest, MakesHalfImagesOfBytesInTheOtherOrder) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  const Array images = kit::random({3, 17, 19, 3}, Dtype::u8, 1, 0, 255);
+  const Expr normalized = (cast(permute(leaf_like(0, images), {0, 3, 1, 2}), Dtype::f32) -
+                           Expr::constant(0.13, Dtype::f32)) /
+                          Expr::constant(0.31, Dtype::f32);
+  const Array got = run(cast(normalized, Dtype::f16), {images}, context);
+  const Array source = images.permute({0, 3, 1, 2});
+  std::vector<Half> want;
+  for (std::int64_t i = 0; i < source.count(); ++i) {
+    want.emplace_back((static_cast<float>(kit::value(source.view(), i)) - 0.13F) / 0.31F);
+  }
+  EXPECT_TRUE(kit::same_bits(got, Array::from<Half>({3, 3, 17, 19}, want)));
+}
+
+TEST_P(ExecuteTest, RunsLongPrograms) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  const Array x = kit::random({2000}, Dtype::i64, 1, -99, 99);
+  Expr sum = leaf_like(0, x);
+  std::vector<std::int64_t> want(x.as<std::int64_t>(), x.as<std::int64_t>() + 2000);
+  for (int i = 1; i <= 100; ++i) {
+    sum = sum * Expr::constant(3, Dtype::i64) + Expr::constant(i, Dtype::i64) * leaf_like(0, x);
+    for (std::size_t k = 0; k < 2000; ++k) {
+      want[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(want[k]) * 3 +
+                                          static_cast<std::uint64_t>(i * x.as<std::int64_t>()[k]));
+    }
+  }
+  EXPECT_TRUE(kit::same_bits(run(sum, {x}, context), kit::array_of(want)));
+}
+
+}  // namespace
+}  // namespace forebay::expr

@@ -1,0 +1,131 @@
+// What every op gets from its definition: checked inputs and settings, one line of text; and the
+// shared checks.
+#include "kit/kit.h"
+
+#include <forebay/ops/checks.h>
+#include <forebay/ops/clip/clip.h>
+#include <forebay/ops/visitors.h>
+
+namespace forebay {
+namespace {
+
+enum class Mode : std::uint8_t { slow, fast };
+std::span<const std::string_view> names_of(Mode) {
+  static constexpr std::string_view kNames[] = {"slow", "fast"};
+  return kNames;
+}
+
+struct Trial {
+  double epsilon = 1e-6;
+  std::int64_t bins = 10;
+  Reals mean = 0.0;
+  std::vector<std::int64_t> axes;
+  std::optional<Number> limit;
+  std::optional<double> quantile;
+  Mode mode = Mode::slow;
+  Dtype dtype = Dtype::f32;
+  bool centre = true;
+  std::string label;
+  ConstantArray table;
+
+  void fields(FieldVisitor& v) {
+    v.on({.name = "epsilon", .doc = "", .min = 0}, epsilon);
+    v.on({.name = "bins", .doc = "", .min = 1, .max = 65536}, bins);
+    v.on({.name = "mean", .doc = "", .max = 5}, mean);
+    v.on({.name = "axes", .doc = "", .min = -8, .max = 7}, axes);
+    v.on({.name = "limit", .doc = "", .min = 0}, limit);
+    v.on({.name = "quantile", .doc = "", .min = 0, .max = 1}, quantile);
+    v.on({.name = "mode", .doc = ""}, mode);
+    v.on({.name = "dtype", .doc = ""}, dtype);
+    v.on({.name = "centre", .doc = ""}, centre);
+    v.on({.name = "label", .doc = ""}, label);
+    v.on({.name = "table", .doc = "", .required = true}, table);
+  }
+};
+
+std::vector<ArraySpec> infer(const Trial&, std::span<const ArraySpec> inputs) {
+  return {inputs[0]};
+}
+
+const OpEntry kTrial{
+    define_op<Trial, infer>({.name = "trial", .inputs = {"x", "weights"}, .optional_inputs = 1}),
+    nullptr, nullptr};
+const ArraySpec kSpec{Dtype::f32, {3}};
+
+Trial valid() {
+  Trial trial;
+  trial.table.path = "w.npy";
+  return trial;
+}
+
+TEST(OpText, ShowsWhatDiffersFromTheDefaults) {
+  EXPECT_EQ(to_string(Op::with(kTrial, Trial{})), "trial");
+  Trial trial = valid();
+  trial.epsilon = 0.5;
+  trial.mean = {0.1, 0.2};
+  trial.axes = {0, -1};
+  trial.limit = 3;
+  trial.mode = Mode::fast;
+  trial.dtype = Dtype::bf16;
+  trial.centre = false;
+  EXPECT_EQ(to_string(Op::with(kTrial, trial)),
+            "trial(epsilon=0.5, mean=[0.1, 0.2], axes=[0, -1], limit=3, mode=fast, dtype=bf16, "
+            "centre=false, table=w.npy)");
+  trial = {};
+  trial.mean = 2.5;
+  trial.table.array = kit::random({4, 5}, Dtype::f32, 1);
+  EXPECT_EQ(to_string(Op::with(kTrial, trial)), "trial(mean=2.5, table=f32 (4, 5))");
+  EXPECT_EQ(to_string(Op::with(find_op("clip"), Clip{.min = -3, .max = 3.5})),
+            "clip(min=-3, max=3.5)");
+}
+
+TEST(OpSettings, AreBoundChecked) {
+  const auto problem = [](const std::function<void(Trial&)>& change) {
+    Trial trial = valid();
+    change(trial);
+    const auto problems = check_fields(kTrial.def, &trial);
+    return problems.size() == 1 ? problems[0].text
+                                : testing::PrintToString(problems.size()) + " problems";
+  };
+  EXPECT_EQ(problem([](Trial& t) { t.epsilon = -1; }), "`epsilon` is -1; it must be at least 0.");
+  EXPECT_EQ(problem([](Trial& t) { t.epsilon = NAN; }), "`epsilon` is nan; it must be at least 0.");
+  EXPECT_EQ(problem([](Trial& t) { t.bins = 0; }), "`bins` is 0; it must be between 1 and 65536.");
+  EXPECT_EQ(problem([](Trial& t) { t.mean = {1, 7.5}; }), "`mean` is 7.5; it must be at most 5.");
+  EXPECT_EQ(problem([](Trial& t) {
+              t.axes = {0, 8};
+            }),
+            "`axes` is 8; it must be between -8 and 7.");
+  EXPECT_EQ(problem([](Trial& t) { t.limit = -2; }), "`limit` is -2; it must be at least 0.");
+  EXPECT_EQ(problem([](Trial& t) { t.quantile = 1.5; }),
+            "`quantile` is 1.5; it must be between 0 and 1.");
+  EXPECT_EQ(problem([](Trial& t) { t.table = {}; }), "`table` is missing.");
+  EXPECT_EQ(problem([](Trial&) {}), "0 problems");
+  EXPECT_EQ(problem([](Trial& t) { t.epsilon = t.bins = -1; }), "2 problems");
+
+  Trial wrong = valid();
+  wrong.epsilon = -1;
+  EXPECT_ERROR(Op::with(kTrial, wrong).infer(std::span(&kSpec, 1)), invalid,
+               "trial: `epsilon` is -1; it must be at least 0.");
+}
+
+TEST(OpInputs, AreCounted) {
+  const Op op = Op::with(kTrial, valid());
+  const std::vector<ArraySpec> three(3, kSpec);
+  EXPECT_EQ(op.infer(std::span(three).first(1)).size(), 1U);
+  EXPECT_EQ(op.infer(std::span(three).first(2)).size(), 1U);
+  EXPECT_ERROR(op.infer({}), invalid, "trial: got 0 inputs; it takes 1 to 2 (`x`, `weights`).");
+  EXPECT_ERROR(op.infer(three), invalid, "trial: got 3 inputs; it takes 1 to 2 (`x`, `weights`).");
+  EXPECT_ERROR(Op::with(find_op("clip"), Clip{.min = 0}).infer(std::span(three).first(2)), invalid,
+               "clip: got 2 inputs; it takes 1 (`x`).");
+}
+
+TEST(Checks, ListDtypesShortly) {
+  EXPECT_EQ(to_string(kReals), "bool, integers, f16, bf16, f32, f64");
+  EXPECT_EQ(to_string(kUnsigned | kComplex), "u8, u16, u32, u64, c64, c128");
+  EXPECT_EQ(float_result("log", Dtype::u8, {}), Dtype::f32);
+  EXPECT_EQ(float_result("log", Dtype::f16, {}), Dtype::f16);
+  EXPECT_EQ(float_result("log", Dtype::u8, Dtype::f64), Dtype::f64);
+}
+
+}  // namespace
+}  // namespace forebay
