@@ -73,8 +73,9 @@ install(CODE "
   endforeach()
   file(GET_RUNTIME_DEPENDENCIES LIBRARIES \${libraries} EXECUTABLES \${programs}
     RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR missing
-    PRE_EXCLUDE_REGEXES ^ld- [[^lib(c|m|mvec|dl|rt|pthread|stdc[+][+]|gcc_s|gomp|[a-z]*san)[.]]]
-                        ^lib\(forebay|torch|c10|cu|nv\))
+    PRE_EXCLUDE_REGEXES ^ld- [=[^lib(c|m|mvec|dl|rt|pthread|stdc[+][+]|gcc_s|gomp|[a-z]*san)[.]]=]
+                        [=[^lib(torch|c10|cu|nv)]=]
+    POST_EXCLUDE_REGEXES [=[/libforebay]=])
   if(missing)
     message(FATAL_ERROR \"forebay: not found, and so not in the bundle: \${missing}\")
   endif()
