@@ -267,8 +267,8 @@ TEST_P(MatmulTest, ComputeRoundsTheOperands) {
         close(run(x, other, {.compute = compute, .dtype = Dtype::f64}, context), want, Dtype::f32));
   }
   const Want want = product(rounded(x, {}), rounded(other, {}), shapes, false);
-  // tf32 keeps 11 bits of each operand.
-  EXPECT_TRUE(close(run(x, other, {.compute = Compute::tf32}, context), want, Dtype::f32, 0x1p-10));
+  // tf32 keeps 11 bits of each operand, and the rest may be cut off.
+  EXPECT_TRUE(close(run(x, other, {.compute = Compute::tf32}, context), want, Dtype::f32, 0x1p-9));
   const Array wide = run(x, other, {.compute = Compute::f64, .dtype = Dtype::f64}, context);
   EXPECT_EQ(wide.dtype(), Dtype::f64);
   EXPECT_TRUE(close(wide, want, Dtype::f64));
@@ -296,7 +296,7 @@ TEST_P(MatmulTest, DtypeOfTheResult) {
   EXPECT_TRUE(close(run(x, other, {.compute = Compute::f64, .dtype = Dtype::c128}, context), want,
                     Dtype::c128));
   EXPECT_TRUE(close(run(x, other, {.compute = Compute::f64}, context), want, Dtype::c128));
-  EXPECT_TRUE(close(run(x, other, {.compute = Compute::tf32}, context), want, Dtype::c64, 0x1p-9));
+  EXPECT_TRUE(close(run(x, other, {.compute = Compute::tf32}, context), want, Dtype::c64, 0x1p-8));
 }
 
 TEST_P(MatmulTest, MixedDtypesArePromotedAsInNumPy) {
