@@ -12,7 +12,8 @@ foreach(layer IN ITEMS array ops pipeline integrations/dlpack integrations/torch
     continue()
   endif()
   install(DIRECTORY ${layer}/ DESTINATION include/forebay/${layer} COMPONENT runtime FILES_MATCHING PATTERN "*.h"
-          PATTERN cuda EXCLUDE PATTERN config EXCLUDE PATTERN cli EXCLUDE PATTERN require.h EXCLUDE)
+          PATTERN cuda EXCLUDE PATTERN absent EXCLUDE PATTERN config EXCLUDE PATTERN cli EXCLUDE
+          PATTERN require.h EXCLUDE PATTERN "*_test.h" EXCLUDE)
 endforeach()
 set(umbrellas array.h ops.h pipeline.h dlpack.h builder_methods.inc)
 if(FOREBAY_WITH_TORCH)
