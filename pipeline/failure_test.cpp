@@ -88,6 +88,30 @@ TEST_P(FailureTest, AFailureAheadOfAJumpIsForgotten) {
   EXPECT_EQ(batches, 4);
 }
 
+TEST_P(FailureTest, ABatchUnderWayIsDroppedByAJump) {
+  auto source = std::make_shared<CountingSource>(20);
+  Gate gate;
+  std::atomic<bool> reading{false};
+  source->grain_ = 1000;
+  source->on_read_ = [&](std::span<const std::int64_t> indices) {
+    if (indices[0] != 6) return;
+    reading = true;
+    gate.wait();
+  };
+  Pipeline pipeline = Pipeline::from_spec(counting_spec(device(), source));
+  EXPECT_TRUE(pipeline.next());
+  while (!reading)
+    std::this_thread::sleep_for(1ms);
+  pipeline.start_epoch(5);
+  gate.open();
+  for (std::int64_t step = 0; step < 4; ++step) {
+    const auto batch = pipeline.next();
+    EXPECT_EQ(batch->epoch(), 5);
+    EXPECT_EQ(batch->step(), step);
+    EXPECT_TRUE(is_intact(*batch));
+  }
+}
+
 TEST_P(FailureTest, UsersExceptionsOfAnyType) {
   const auto text_of = [&](std::function<void()> raise) {
     auto source = std::make_shared<CountingSource>(20);

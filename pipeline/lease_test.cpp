@@ -84,31 +84,54 @@ TEST_P(LeaseTest, SlowConsumer) {
   EXPECT_EQ(step, 20);
 }
 
-/// Takes every batch with `next(stream)`, enqueues a late copy of it on `stream` and lets go of it
-/// at once: reuse must wait for that copy.
-void copy_late(Pipeline& pipeline, const Stream& stream,
-               const std::function<void(const Batch&)>& on_batch = {}) {
-  const Context context{stream, device_memory(pipeline.device()), device_memory(pipeline.device())};
-  std::vector<Array> copies;
-  std::vector<std::vector<std::int64_t>> ids;
-  for (Batch& batch : pipeline.epoch(0, stream)) {
-    ids.push_back(ids_of(batch));
-    const Array x = batch["x"];
-    copies.push_back(Array::empty(x.shape(), x.dtype(), context));
-    stream.enqueue([] { std::this_thread::sleep_for(4ms); });
-    copy(x.view(), copies.back().view(), stream);  // knows nothing of the batch
-    if (on_batch) on_batch(batch);
+/// An array that a late copy on `stream` fills from the batch's array: the copy holds neither.
+Array late_copy(const Array& from, const Stream& stream, std::chrono::milliseconds delay) {
+  const Context context = kit::context(from.device());
+  Array to = Array::empty(from.shape(), from.dtype(), context);
+  context.stream.synchronize();
+  stream.enqueue([delay] { std::this_thread::sleep_for(delay); });
+  if (from.device().is_cuda()) {
+    copy(from.view(), to.view(), stream);
+  } else {  // on a CUDA stream a host function: the driver would read pageable memory in its own
+            // time
+    stream.enqueue(
+        [from = from.view(), to = to.view()] { std::memcpy(to.data, from.data, from.bytes()); });
   }
-  stream.synchronize();
+  return to;
+}
+
+void expect_copied(const std::vector<Array>& copies,
+                   const std::vector<std::vector<std::int64_t>>& ids) {
   ASSERT_EQ(copies.size(), 20u);
   for (std::size_t i = 0; i < copies.size(); ++i) {
-    const Array host = kit::to_host(copies[i], kit::context(pipeline.device()));
+    const Array host = kit::to_host(copies[i], kit::context(copies[i].device()));
     for (std::int64_t row = 0; row < host.shape()[0]; ++row) {
       ASSERT_EQ(kit::value(host.view(), 3 * row),
                 CountingSource::value(ids[i][static_cast<std::size_t>(row)], 0))
           << "batch " << i << " was overwritten before it was copied";
     }
   }
+}
+
+/// Takes every batch with `next(stream)`, enqueues a late copy of it on `stream` and lets go of it
+/// at once: reuse must wait for that copy. The same for a second stream that is told of with
+/// `record_stream`.
+void copy_late(Pipeline& pipeline, const Stream& stream, const std::optional<Stream>& second = {}) {
+  std::vector<Array> copies, second_copies;
+  std::vector<std::vector<std::int64_t>> ids;
+  for (Batch& batch : pipeline.epoch(0, stream)) {
+    ids.push_back(ids_of(batch));
+    copies.push_back(late_copy(batch["x"], stream, 4ms));
+    if (!second) continue;
+    batch.record_stream(*second);
+    batch.record_stream(*second);  // once is enough
+    second_copies.push_back(late_copy(batch["x"], *second, 8ms));
+  }
+  stream.synchronize();
+  expect_copied(copies, ids);
+  if (!second) return;
+  second->synchronize();
+  expect_copied(second_copies, ids);
 }
 
 TEST_P(LeaseTest, ReuseWaitsForTheConsumersStream) {
@@ -131,24 +154,7 @@ TEST(LeaseTestCuda, ReuseOfHostMemoryWaitsForAGpu) {
 
 TEST_P(LeaseTest, ReuseWaitsForRecordedStreams) {
   Pipeline pipeline = Pipeline::from_spec(many(device(), 120));
-  const Stream second = Stream::create(device());
-  const Context context{second, device_memory(device()), device_memory(device())};
-  std::vector<Array> copies;
-  std::vector<std::vector<std::int64_t>> ids;
-  copy_late(pipeline, Stream::create(device()), [&](const Batch& batch) {
-    batch.record_stream(second);
-    batch.record_stream(second);  // once is enough
-    const Array x = batch["x"];
-    ids.push_back(ids_of(batch));
-    copies.push_back(Array::empty(x.shape(), x.dtype(), context));
-    second.enqueue([] { std::this_thread::sleep_for(8ms); });
-    copy(x.view(), copies.back().view(), second);
-  });
-  second.synchronize();
-  for (std::size_t i = 0; i < copies.size(); ++i) {
-    const Array host = kit::to_host(copies[i], kit::context(device()));
-    EXPECT_EQ(kit::value(host.view(), 0), CountingSource::value(ids[i][0], 0)) << "batch " << i;
-  }
+  copy_late(pipeline, Stream::create(device()), Stream::create(device()));
 }
 
 TEST_P(LeaseTest, AConsumerStreamThatFailedGivesItsSlotsBack) {
@@ -195,10 +201,8 @@ TEST_P(LeaseTest, ConsumersWorkGoesOnAfterThePipelineIsGone) {
   {
     Pipeline pipeline = Pipeline::from_spec(many(device()));
     const auto batch = pipeline.next(stream);
-    const Context context{stream, device_memory(device()), device_memory(device())};
-    copied = Array::empty({6, 3}, Dtype::f32, context);
     stream.enqueue([&] { gate.wait(); });
-    copy((*batch)["x"].view(), copied.view(), stream);
+    copied = late_copy((*batch)["x"], stream, 0ms);
     if (device().is_cuda()) gate.open();  // on a GPU the memory's owner may wait for the stream
   }
   gate.open();
