@@ -12,8 +12,8 @@ constexpr std::array<std::string_view, 5> kLayouts = {"none", "NCHW", "NHWC", "N
 /// The axis called `axis`, which counts from the end when negative.
 int checked_axis(std::string_view op, std::int64_t axis, const Dims& shape) {
   FOREBAY_REQUIRE(axis >= -shape.rank && axis < shape.rank, invalid,
-                  "{}: `axes` has {}, but `x` has shape {}; its axes are {} to {}.", op, axis, to_string(shape),
-                  -shape.rank, shape.rank - 1);
+                  "{}: `axes` has {}, but `x` has shape {}; its axes are {} to {}.", op, axis,
+                  to_string(shape), -shape.rank, shape.rank - 1);
   return static_cast<int>(axis < 0 ? axis + shape.rank : axis);
 }
 
@@ -24,23 +24,28 @@ std::span<const std::string_view> names_of(Layout) { return kLayouts; }
 int channel_axis(std::string_view op, Layout layout, const Dims& shape) {
   const std::string_view name = kLayouts[static_cast<std::size_t>(layout)];
   FOREBAY_REQUIRE(static_cast<std::size_t>(shape.rank) == name.size(), invalid,
-                  "{}: `layout` is {}, but `x` has shape {}; it must have {} axes. Use `axes` for another layout.", op, name,
-                  to_string(shape), name.size());
+                  "{}: `layout` is {}, but `x` has shape {}; it must have {} axes. Use `axes` for "
+                  "another layout.",
+                  op, name, to_string(shape), name.size());
   return static_cast<int>(name.find('C'));
 }
 
-AxisSet reduced_axes(std::string_view op, const std::optional<std::vector<std::int64_t>>& axes, Layout layout,
-                     bool per_sample, const Dims& shape) {
-  FOREBAY_REQUIRE(!axes || layout == Layout::none, invalid, "{}: `axes` and `layout` are both given; give one of them.", op);
-  FOREBAY_REQUIRE(!per_sample || shape.rank > 0, invalid,
-                  "{}: `per_sample` is true, but `x` has rank 0; its first axis must be the samples.", op);
+AxisSet reduced_axes(std::string_view op, const std::optional<std::vector<std::int64_t>>& axes,
+                     Layout layout, bool per_sample, const Dims& shape) {
+  FOREBAY_REQUIRE(!axes || layout == Layout::none, invalid,
+                  "{}: `axes` and `layout` are both given; give one of them.", op);
+  FOREBAY_REQUIRE(
+      !per_sample || shape.rank > 0, invalid,
+      "{}: `per_sample` is true, but `x` has rank 0; its first axis must be the samples.", op);
   AxisSet set = 0;
   if (axes) {
     for (const std::int64_t given : *axes) {
       const int axis = checked_axis(op, given, shape);
-      FOREBAY_REQUIRE(!has_axis(set, axis), invalid, "{}: `axes` names axis {} twice; give each axis once.", op, axis);
+      FOREBAY_REQUIRE(!has_axis(set, axis), invalid,
+                      "{}: `axes` names axis {} twice; give each axis once.", op, axis);
       FOREBAY_REQUIRE(!per_sample || axis != 0, invalid,
-                      "{}: `axes` has axis 0, which `per_sample` keeps; leave one of them out.", op);
+                      "{}: `axes` has axis 0, which `per_sample` keeps; leave one of them out.",
+                      op);
       set |= AxisSet{1} << axis;
     }
     return set;
@@ -95,7 +100,9 @@ Slices slices_of(const Dims& shape, AxisSet reduced) {
 }
 
 Tiling tile(const Slices& slices, std::int64_t chunk, std::int64_t block) {
-  const auto parts = [](std::int64_t count, std::int64_t size) { return std::max<std::int64_t>(1, (count + size - 1) / size); };
+  const auto parts = [](std::int64_t count, std::int64_t size) {
+    return std::max<std::int64_t>(1, (count + size - 1) / size);
+  };
   Tiling tiling;
   tiling.chunks = parts(slices.columns, chunk);
   tiling.chunk = parts(slices.columns, tiling.chunks);

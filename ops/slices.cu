@@ -1,4 +1,5 @@
-// The device's half of slices.h, put before kernels that reduce over axes. The structs are those of the host.
+// The device's half of slices.h, put before kernels that reduce over axes. The structs are those of
+// the host.
 struct Axis {
   i64 extent, stride;
 };
@@ -10,8 +11,11 @@ struct Tiling {
   i64 chunk, chunks, block, blocks;
 };
 
-/// a / b of numbers that are not negative, by the short division where it does. Not inlined: the long one is 100 lines.
-__noinline__ i64 quotient(i64 a, i64 b) { return (a | b) >> 32 == 0 ? i64(u32(a) / u32(b)) : a / b; }
+/// a / b of numbers that are not negative, by the short division where it does. Not inlined: the
+/// long one is 100 lines.
+__noinline__ i64 quotient(i64 a, i64 b) {
+  return (a | b) >> 32 == 0 ? i64(u32(a) / u32(b)) : a / b;
+}
 
 __noinline__ i64 offset_of(i64 index, const Axis* axes, i64 count) {
   i64 offset = 0;
@@ -54,11 +58,13 @@ struct Cursor {
   i64 offset(const Slices& s) const {
     const i64 inside = row * s.columns;
     if (s.reduced_count == 0) return inside;
-    return inside + (s.reduced_count == 1 ? outside * s.reduced[0].stride : offset_of(outside, s.reduced, s.reduced_count));
+    return inside + (s.reduced_count == 1 ? outside * s.reduced[0].stride
+                                          : offset_of(outside, s.reduced, s.reduced_count));
   }
 };
 
-/// What one thread of a block has of a unit: one column, and of the positions first + lane, first + lane + lanes, ..
+/// What one thread of a block has of a unit: one column, and of the positions first + lane, first +
+/// lane + lanes, ..
 struct Part {
   i64 slice, offset;  // of its column; offset: elements to position 0
   i64 first, last;
@@ -81,15 +87,16 @@ struct Part {
   Cursor cursor(const Slices& s) const { return Cursor(s, first + lane, lanes); }
 };
 
-/// op over the lanes of each column, in the order of a fixed tree; every thread gets its column's result. `shared` has a
-/// T for each thread.
+/// op over the lanes of each column, in the order of a fixed tree; every thread gets its column's
+/// result. `shared` has a T for each thread.
 template <class T, class Op>
 T column_reduce(T x, const Part& p, i64 chunk, Op op, T* shared) {
   if (chunk == 1) return block_reduce(x, op, shared);
   __syncthreads();  // an earlier call may still be reading `shared`
   shared[threadIdx.x] = x;
   int step = 1;
-  while (step < p.lanes) step *= 2;
+  while (step < p.lanes)
+    step *= 2;
   for (step /= 2; step > 0; step /= 2) {
     __syncthreads();
     if (p.lane < step && p.lane + step < p.lanes) {

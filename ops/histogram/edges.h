@@ -14,7 +14,7 @@ namespace forebay::histogram_detail {
 struct EdgePlan {
   enum class Kind : std::uint8_t { range, inferred, table };
   Kind kind = Kind::inferred;
-  Dtype dtype = Dtype::f64;   ///< f32 or f64
+  Dtype dtype = Dtype::f64;  ///< f32 or f64
   std::int64_t bins = 10;
   double low = 0, high = 1;   ///< range: rounded to dtype and apart
   std::vector<double> table;  ///< table: rounded to dtype
@@ -25,7 +25,8 @@ EdgePlan plan_edges(const Histogram& settings, Dtype x);
 
 AxisSet counted_axes(const Histogram& settings, const Dims& shape);
 
-/// Edge i of `bins` bins between low and high. Halves where the difference could overflow: exact, and undone.
+/// Edge i of `bins` bins between low and high. Halves where the difference could overflow: exact,
+/// and undone.
 inline double edge_at(double low, double high, std::int64_t bins, std::int64_t i) {
   if (i == 0) return low;
   if (i == bins) return high;
@@ -44,9 +45,13 @@ void widen(E& low, E& high) {
 
 // Exact comparison of a value with an edge, which is not NaN. NaN is neither below nor above.
 template <class E>
-bool is_below(E x, E edge) { return x < edge; }
+bool is_below(E x, E edge) {
+  return x < edge;
+}
 template <class E>
-bool is_above(E x, E edge) { return x > edge; }
+bool is_above(E x, E edge) {
+  return x > edge;
+}
 inline bool is_below(std::int64_t x, double edge) {
   return edge >= 0x1p63 || (edge > -0x1p63 && x < static_cast<std::int64_t>(std::ceil(edge)));
 }
@@ -60,7 +65,8 @@ inline bool is_above(std::uint64_t x, double edge) {
   return edge < 0 || (edge < 0x1p64 && x > static_cast<std::uint64_t>(std::floor(edge)));
 }
 
-/// The greatest edge not above x, and the least not below it. f64 does not hold every 64-bit integer.
+/// The greatest edge not above x, and the least not below it. f64 does not hold every 64-bit
+/// integer.
 template <class E, class K>
 E edge_below(K x) {
   const E edge = static_cast<E>(x);

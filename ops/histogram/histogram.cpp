@@ -16,27 +16,32 @@ std::vector<ArraySpec> infer(const Histogram& settings, std::span<const ArraySpe
   if (weighted) {
     check_dtype("histogram", "weights", inputs[1].dtype, kReals);
     FOREBAY_REQUIRE(inputs[1].shape == x.shape, invalid,
-                    "histogram: `weights` has shape {}, but `x` has shape {}; they must be equal.", to_string(inputs[1].shape),
-                    to_string(x.shape));
+                    "histogram: `weights` has shape {}, but `x` has shape {}; they must be equal.",
+                    to_string(inputs[1].shape), to_string(x.shape));
   }
   const Dims kept = kept_shape(x.shape, histogram_detail::counted_axes(settings, x.shape));
-  FOREBAY_REQUIRE(kept.rank < kMaxRank, invalid,
-                  "histogram: one for each of {} axes of `x` with shape {} gives rank {}; the most is {}.", kept.rank,
-                  to_string(x.shape), kept.rank + 1, kMaxRank);
+  FOREBAY_REQUIRE(
+      kept.rank < kMaxRank, invalid,
+      "histogram: one for each of {} axes of `x` with shape {} gives rank {}; the most is {}.",
+      kept.rank, to_string(x.shape), kept.rank + 1, kMaxRank);
   const EdgePlan plan = histogram_detail::plan_edges(settings, x.dtype);
 
   Dims hist = kept;
   hist.push_back(plan.bins);
   Dims edges = plan.kind == EdgePlan::Kind::inferred ? kept : Dims{};
   edges.push_back(plan.bins + 1);
-  return {{weighted || settings.density ? Dtype::f64 : Dtype::i64, hist}, {plan.dtype, edges}, {Dtype::i64, kept}};
+  return {{weighted || settings.density ? Dtype::f64 : Dtype::i64, hist},
+          {plan.dtype, edges},
+          {Dtype::i64, kept}};
 }
 
 bool mixes_samples(const void* raw, std::span<const ArraySpec> inputs) {
-  return has_axis(histogram_detail::counted_axes(*static_cast<const Histogram*>(raw), inputs[0].shape), 0);
+  return has_axis(
+      histogram_detail::counted_axes(*static_cast<const Histogram*>(raw), inputs[0].shape), 0);
 }
 
-HistogramResult run(const std::vector<Array>& inputs, const Histogram& settings, const Context& context) {
+HistogramResult run(const std::vector<Array>& inputs, const Histogram& settings,
+                    const Context& context) {
   std::vector<Array> results = run_op(Op::with(find_op("histogram"), settings), inputs, context);
   return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
 }
@@ -45,20 +50,30 @@ HistogramResult run(const std::vector<Array>& inputs, const Histogram& settings,
 
 void Histogram::fields(FieldVisitor& v) {
   v.on({.name = "bins", .doc = "How many bins of equal width.", .min = 1}, bins);
-  v.on({.name = "range", .doc = "Lower and upper bound of the bins, in units of x. Left out: the range of the data."}, range);
-  v.on({.name = "edges", .doc = "The bins' edges themselves, ascending, in units of x.", .alias = "bin_edges"}, edges);
-  v.on({.name = "axes", .doc = "Axes that are counted over, as NumPy counts them; the others each have a histogram.",
-        .alias = "axis"},
-       axes);
+  v.on(
+      {.name = "range",
+       .doc = "Lower and upper bound of the bins, in units of x. Left out: the range of the data."},
+      range);
+  v.on({.name = "edges",
+        .doc = "The bins' edges themselves, ascending, in units of x.",
+        .alias = "bin_edges"},
+       edges);
+  v.on(
+      {.name = "axes",
+       .doc = "Axes that are counted over, as NumPy counts them; the others each have a histogram.",
+       .alias = "axis"},
+      axes);
   v.on({.name = "layout", .doc = "What the axes mean; one histogram per channel."}, layout);
   v.on({.name = "per_sample", .doc = "One histogram for each index of axis 0."}, per_sample);
-  v.on({.name = "density", .doc = "Divide by bin width and sum, so that the integral is 1."}, density);
+  v.on({.name = "density", .doc = "Divide by bin width and sum, so that the integral is 1."},
+       density);
 }
 
 HistogramResult histogram(const Array& x, const Histogram& settings, const Context& context) {
   return run({x}, settings, context);
 }
-HistogramResult histogram(const Array& x, const Array& weights, const Histogram& settings, const Context& context) {
+HistogramResult histogram(const Array& x, const Array& weights, const Histogram& settings,
+                          const Context& context) {
   return run({x, weights}, settings, context);
 }
 
@@ -94,17 +109,21 @@ EdgePlan plan_edges(const Histogram& settings, Dtype x) {
 
   if (settings.edges) {
     const std::vector<double>& given = settings.edges->values;
-    FOREBAY_REQUIRE(given.size() >= 2, invalid, "histogram: `edges` has {} value{}; it must have at least 2.", given.size(),
+    FOREBAY_REQUIRE(given.size() >= 2, invalid,
+                    "histogram: `edges` has {} value{}; it must have at least 2.", given.size(),
                     given.size() == 1 ? "" : "s");
     plan.kind = EdgePlan::Kind::table;
     plan.bins = static_cast<std::int64_t>(given.size()) - 1;
-    FOREBAY_REQUIRE(settings.bins == Histogram{}.bins || settings.bins == plan.bins, invalid,
-                    "histogram: `bins` is {}, but `edges` has {} values, which make {} bins; leave `bins` out.",
-                    settings.bins, given.size(), plan.bins);
+    FOREBAY_REQUIRE(
+        settings.bins == Histogram{}.bins || settings.bins == plan.bins, invalid,
+        "histogram: `bins` is {}, but `edges` has {} values, which make {} bins; leave `bins` out.",
+        settings.bins, given.size(), plan.bins);
     for (std::size_t i = 0; i < given.size(); ++i) {
-      FOREBAY_REQUIRE(!std::isnan(given[i]), invalid, "histogram: `edges` has a NaN at index {}; edges are numbers.", i);
+      FOREBAY_REQUIRE(!std::isnan(given[i]), invalid,
+                      "histogram: `edges` has a NaN at index {}; edges are numbers.", i);
       FOREBAY_REQUIRE(i == 0 || given[i - 1] <= given[i], invalid,
-                      "histogram: `edges` falls from {} to {} at index {}; edges must ascend.", given[i - 1], given[i], i);
+                      "histogram: `edges` falls from {} to {} at index {}; edges must ascend.",
+                      given[i - 1], given[i], i);
       plan.table.push_back(rounded(given[i]));
     }
     return plan;
@@ -112,15 +131,19 @@ EdgePlan plan_edges(const Histogram& settings, Dtype x) {
   if (!settings.range) return plan;
 
   const std::vector<double>& range = settings.range->values;
-  FOREBAY_REQUIRE(range.size() == 2, invalid, "histogram: `range` has {} value{}; it must have 2: the lower and the upper bound.",
-                  range.size(), range.size() == 1 ? "" : "s");
+  FOREBAY_REQUIRE(
+      range.size() == 2, invalid,
+      "histogram: `range` has {} value{}; it must have 2: the lower and the upper bound.",
+      range.size(), range.size() == 1 ? "" : "s");
   plan.kind = EdgePlan::Kind::range;
   plan.low = rounded(range[0]);
   plan.high = rounded(range[1]);
   FOREBAY_REQUIRE(std::isfinite(plan.low) && std::isfinite(plan.high), invalid,
-                  "histogram: `range` is [{}, {}]; both bounds must be finite in {}.", range[0], range[1], name_of(plan.dtype));
+                  "histogram: `range` is [{}, {}]; both bounds must be finite in {}.", range[0],
+                  range[1], name_of(plan.dtype));
   FOREBAY_REQUIRE(range[0] <= range[1], invalid,
-                  "histogram: `range` is [{}, {}]; the first bound must not be above the second.", range[0], range[1]);
+                  "histogram: `range` is [{}, {}]; the first bound must not be above the second.",
+                  range[0], range[1]);
   if (plan.dtype == Dtype::f32) {
     auto low = static_cast<float>(plan.low), high = static_cast<float>(plan.high);
     widen(low, high);
@@ -133,7 +156,8 @@ EdgePlan plan_edges(const Histogram& settings, Dtype x) {
   for (std::int64_t i = 1; i <= plan.bins; ++i) {
     const double edge = rounded(edge_at(plan.low, plan.high, plan.bins, i));
     FOREBAY_REQUIRE(before < edge, invalid,
-                    "histogram: `bins` is {}, but {} has not as many numbers from {} to {}; use fewer bins or a wider `range`.",
+                    "histogram: `bins` is {}, but {} has not as many numbers from {} to {}; use "
+                    "fewer bins or a wider `range`.",
                     plan.bins, name_of(plan.dtype), plan.low, plan.high);
     before = edge;
   }

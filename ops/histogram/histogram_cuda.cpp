@@ -12,11 +12,13 @@ extern const char* const histogram_cu;
 namespace forebay {
 namespace {
 
-using namespace histogram_detail;  // NOLINT(google-build-using-namespace): the other half of this file
+using namespace histogram_detail;  // NOLINT(google-build-using-namespace): the other half of this
+                                   // file
 
 constexpr std::int64_t kSharedBytes = 48 * 1024;  // of a block, without asking for more
 constexpr std::int64_t kMostColumns = 32;
-constexpr std::int64_t kUnitElements = 8192;   // at least, so that emptying and adding up counters is the smaller part
+constexpr std::int64_t kUnitElements =
+    8192;  // at least, so that emptying and adding up counters is the smaller part
 constexpr std::int64_t kUnits = 1024;          // aimed at: enough to fill any GPU
 constexpr std::int64_t kMostBlocks = 1 << 20;  // of a grid; kernels loop over the rest
 constexpr unsigned kThreads = 256;
@@ -26,7 +28,9 @@ struct DeviceSettings {
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-cuda::Dim3 grid_of(std::int64_t blocks) { return {static_cast<unsigned>(std::min(blocks, kMostBlocks))}; }
+cuda::Dim3 grid_of(std::int64_t blocks) {
+  return {static_cast<unsigned>(std::min(blocks, kMostBlocks))};
+}
 
 class HistogramCuda final : public Body {
  public:
@@ -34,28 +38,34 @@ class HistogramCuda final : public Body {
       : plan_(plan_edges(settings, problem.inputs[0].dtype)),
         density_(settings.density),
         weighted_(problem.inputs.size() > 1),
-        slices_(slices_of(problem.inputs[0].shape, counted_axes(settings, problem.inputs[0].shape))) {
+        slices_(
+            slices_of(problem.inputs[0].shape, counted_axes(settings, problem.inputs[0].shape))) {
     cut();
     const Dtype x = problem.inputs[0].dtype;
     const Dtype key = x == Dtype::i64 || x == Dtype::u64 ? x : plan_.dtype;
     const auto load = [&](const char* name, const char* part) {
-      cuda::KernelSource source{name,
-                                std::string(embedded::slices_cu) + embedded::histogram_cu,
-                                {fmt::format("-DIN={}", name_of(x)), fmt::format("-DKEY={}", name_of(key)),
-                                 fmt::format("-DEDGE={}", name_of(plan_.dtype)), fmt::format("-D{}=1", part)}};
-      if (weighted_) source.options.push_back(fmt::format("-DWEIGHT={}", name_of(problem.inputs[1].dtype)));
+      cuda::KernelSource source{
+          name,
+          std::string(embedded::slices_cu) + embedded::histogram_cu,
+          {fmt::format("-DIN={}", name_of(x)), fmt::format("-DKEY={}", name_of(key)),
+           fmt::format("-DEDGE={}", name_of(plan_.dtype)), fmt::format("-D{}=1", part)}};
+      if (weighted_)
+        source.options.push_back(fmt::format("-DWEIGHT={}", name_of(problem.inputs[1].dtype)));
       return cuda::load_kernel(source, context.device());
     };
-    if (plan_.kind == EdgePlan::Kind::inferred) extremes_kernel_ = load("histogram_extremes", "EXTREMES");
+    if (plan_.kind == EdgePlan::Kind::inferred)
+      extremes_kernel_ = load("histogram_extremes", "EXTREMES");
     edges_kernel_ = load("histogram_edges", "EDGES");
     count_kernel_ = load("histogram_count", "COUNT");
     finish_kernel_ = load("histogram_finish", "FINISH");
     if (!weighted_ && copies_ == 0) zero_kernel_ = load("histogram_zero", "ZERO");
 
     if (plan_.kind == EdgePlan::Kind::table) {
-      const Array table = plan_.dtype == Dtype::f32
-                              ? Array::from(Dims{plan_.bins + 1}, std::vector<float>(plan_.table.begin(), plan_.table.end()))
-                              : Array::from(Dims{plan_.bins + 1}, plan_.table);
+      const Array table =
+          plan_.dtype == Dtype::f32
+              ? Array::from(Dims{plan_.bins + 1},
+                            std::vector<float>(plan_.table.begin(), plan_.table.end()))
+              : Array::from(Dims{plan_.bins + 1}, plan_.table);
       table_ = copy_to(table, context);
       context.stream.synchronize();  // runs may come on other streams
     }
@@ -65,7 +75,8 @@ class HistogramCuda final : public Body {
     return static_cast<std::size_t>(edge_bytes() + extreme_bytes() + 8 * counter_count());
   }
 
-  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs, const Launch& launch) override {
+  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+           const Launch& launch) override {
     char* scratch = static_cast<char*>(launch.scratch);
     const void* x = inputs[0].data;
     const void* table = plan_.kind == EdgePlan::Kind::table ? table_.data() : nullptr;
@@ -79,8 +90,9 @@ class HistogramCuda final : public Body {
       extremes_kernel_->launch(launch.stream, units, block, 0, {&x, &extremes, &slices_, &tiling_});
     }
     if (sets > 0) {
-      edges_kernel_->launch(launch.stream, grid_of(sets), block, 0,
-                            {&extremes, &table, &edges, &slices_, &tiling_, &sets, &bins, &plan_.low, &plan_.high});
+      edges_kernel_->launch(
+          launch.stream, grid_of(sets), block, 0,
+          {&extremes, &table, &edges, &slices_, &tiling_, &sets, &bins, &plan_.low, &plan_.high});
     }
     if (units.x == 0) return;  // no histogram at all
 
@@ -88,14 +100,17 @@ class HistogramCuda final : public Body {
     if (weighted_) {
       const void* weights = inputs[1].data;
       const auto warps = static_cast<unsigned>(std::max<std::int64_t>(1, copies_));
-      count_kernel_->launch(launch.stream, units, {32 * warps}, static_cast<std::size_t>(8 * copies_ * keys()),
+      count_kernel_->launch(launch.stream, units, {32 * warps},
+                            static_cast<std::size_t>(8 * copies_ * keys()),
                             {&x, &weights, &edges, &counters, &slices_, &tiling_, &settings});
     } else {
       const std::int64_t count = counter_count();
       if (copies_ == 0) {
-        zero_kernel_->launch(launch.stream, grid_of(ceil_div(count, kThreads)), block, 0, {&counters, &count});
+        zero_kernel_->launch(launch.stream, grid_of(ceil_div(count, kThreads)), block, 0,
+                             {&counters, &count});
       }
-      count_kernel_->launch(launch.stream, units, block, static_cast<std::size_t>(4 * copies_ * keys()),
+      count_kernel_->launch(launch.stream, units, block,
+                            static_cast<std::size_t>(4 * copies_ * keys()),
                             {&x, &edges, &counters, &slices_, &tiling_, &settings});
     }
 
@@ -104,8 +119,9 @@ class HistogramCuda final : public Body {
     void* hist = outputs[0].data;
     void* ignored = outputs[2].data;
     const int density = density_;
-    finish_kernel_->launch(launch.stream, grid_of(slices_.count()), block, 0,
-                           {&counters, &edges, &hist, &ignored, &slices_, &counted, &bins, &sets, &density});
+    finish_kernel_->launch(
+        launch.stream, grid_of(slices_.count()), block, 0,
+        {&counters, &edges, &hist, &ignored, &slices_, &counted, &bins, &sets, &density});
   }
 
  private:
@@ -116,24 +132,31 @@ class HistogramCuda final : public Body {
     const bool in_shared = fit > 0;
     std::int64_t columns = kMostColumns;
     if (in_shared) {
-      const std::int64_t few = kSharedBytes / 8 / bytes / (plan_.bins + 1);  // leaves room for copies
+      const std::int64_t few =
+          kSharedBytes / 8 / bytes / (plan_.bins + 1);  // leaves room for copies
       columns = std::min({columns, fit, std::max<std::int64_t>(8, few)});
     }
     const std::int64_t chunks = std::max<std::int64_t>(1, ceil_div(slices_.columns, columns));
     const std::int64_t chunk = std::max<std::int64_t>(1, ceil_div(slices_.columns, chunks));
-    const std::int64_t wanted = std::max<std::int64_t>(1, kUnits / std::max<std::int64_t>(1, slices_.groups * chunks));
-    std::int64_t block = std::max({ceil_div(slices_.length(), wanted), kUnitElements / chunk, 4 * (plan_.bins + 1)});
+    const std::int64_t wanted =
+        std::max<std::int64_t>(1, kUnits / std::max<std::int64_t>(1, slices_.groups * chunks));
+    std::int64_t block =
+        std::max({ceil_div(slices_.length(), wanted), kUnitElements / chunk, 4 * (plan_.bins + 1)});
     block = std::min(block, (std::int64_t{1} << 31) / chunk);  // counters of a unit are u32
     tiling_ = tile(slices_, columns, block);
 
     if (!in_shared) return;
     const std::int64_t elements = tiling_.chunk * tiling_.block;
     copies_ = weighted_ ? kThreads / 32 : 32;
-    while (copies_ > 1 && (copies_ * keys() * bytes > kSharedBytes || copies_ * keys() > 4 * elements)) copies_ /= 2;
+    while (copies_ > 1 &&
+           (copies_ * keys() * bytes > kSharedBytes || copies_ * keys() > 4 * elements))
+      copies_ /= 2;
   }
 
   std::int64_t keys() const { return tiling_.chunk * (plan_.bins + 1); }
-  std::int64_t edge_sets() const { return plan_.kind == EdgePlan::Kind::inferred ? slices_.count() : 1; }
+  std::int64_t edge_sets() const {
+    return plan_.kind == EdgePlan::Kind::inferred ? slices_.count() : 1;
+  }
   bool share_counters() const { return !weighted_ && copies_ == 0; }
   std::int64_t counter_count() const {
     return (share_counters() ? slices_.groups * tiling_.chunks : tiling_.units(slices_)) * keys();
@@ -150,7 +173,8 @@ class HistogramCuda final : public Body {
   Tiling tiling_;
   std::int64_t copies_ = 0;
   Array table_;
-  std::shared_ptr<const cuda::Kernel> extremes_kernel_, edges_kernel_, zero_kernel_, count_kernel_, finish_kernel_;
+  std::shared_ptr<const cuda::Kernel> extremes_kernel_, edges_kernel_, zero_kernel_, count_kernel_,
+      finish_kernel_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Compiles every road of the device code, on a machine without a GPU. (tests/kernels_test.cpp does the dtypes.)
+// Compiles every road of the device code, on a machine without a GPU. (tests/kernels_test.cpp does
+// the dtypes.)
 #include "kit/kit.h"
 
 #include <forebay/array/cuda/kernel.h>
@@ -16,10 +17,12 @@ TEST(HistogramKernels, CompileForEveryArchitecture) {
     int kernels;
   };
   const std::vector<Case> cases = {
-      {{{Dtype::f32, {4, 1000}}}, {.range = {{0, 1}}, .per_sample = true}, 3},           // edges, count, finish
-      {{{Dtype::u64, {4, 1000}}}, {}, 4},                                                // and extremes
-      {{{Dtype::i64, {4, 1000}}}, {.bins = 100'000, .range = {{0, 1e6}}}, 4},            // and zero
-      {{{Dtype::bf16, {4, 1000}}, {Dtype::f16, {4, 1000}}}, {.range = {{0, 1}}}, 3},     // weights
+      {{{Dtype::f32, {4, 1000}}},
+       {.range = {{0, 1}}, .per_sample = true},
+       3},                                 // edges, count, finish
+      {{{Dtype::u64, {4, 1000}}}, {}, 4},  // and extremes
+      {{{Dtype::i64, {4, 1000}}}, {.bins = 100'000, .range = {{0, 1e6}}}, 4},         // and zero
+      {{{Dtype::bf16, {4, 1000}}, {Dtype::f16, {4, 1000}}}, {.range = {{0, 1}}}, 3},  // weights
       {{{Dtype::f64, {4, 1000}}, {Dtype::i64, {4, 1000}}}, {.bins = 100'000, .density = true}, 4},
   };
   for (const auto& [inputs, settings, kernels] : cases) {

@@ -1,3 +1,4 @@
+// One file, since all of it shares the oracle.
 #include <forebay/ops/histogram/histogram.h>
 
 #include <algorithm>
@@ -27,11 +28,14 @@ struct Counts {
   std::vector<double> ignored;
 };
 
-/// The law: a search of each value in the edges that were returned, one slice for each index of the kept axes.
-Counts search(const Array& x, const Array& edges, const std::set<int>& counted, const Array* weights = nullptr) {
+/// The law: a search of each value in the edges that were returned, one slice for each index of the
+/// kept axes.
+Counts search(const Array& x, const Array& edges, const std::set<int>& counted,
+              const Array* weights = nullptr) {
   const std::int64_t bins = edges.shape()[edges.rank() - 1] - 1;
   std::int64_t slices = 1;
-  for (int axis = 0; axis < x.rank(); ++axis) slices *= counted.contains(axis) ? 1 : x.shape()[axis];
+  for (int axis = 0; axis < x.rank(); ++axis)
+    slices *= counted.contains(axis) ? 1 : x.shape()[axis];
   std::vector<long double> sums(static_cast<std::size_t>(slices * bins));
   Counts counts;
   counts.ignored.resize(static_cast<std::size_t>(slices));
@@ -49,14 +53,17 @@ Counts search(const Array& x, const Array& edges, const std::set<int>& counted, 
     std::int64_t low = 0, high = bins + 1;  // the number of edges that are not above the value
     while (low < high) {
       const std::int64_t middle = (low + high) / 2;
-      if (exact(edges, first + middle) <= value) low = middle + 1;
-      else high = middle;
+      if (exact(edges, first + middle) <= value)
+        low = middle + 1;
+      else
+        high = middle;
     }
     if (value == exact(edges, first + bins)) low = bins;
     if (std::isnan(value) || low == 0 || low == bins + 1) {
       counts.ignored[static_cast<std::size_t>(slice)] += 1;
     } else {
-      sums[static_cast<std::size_t>(slice * bins + low - 1)] += weights != nullptr ? exact(*weights, i) : 1;
+      sums[static_cast<std::size_t>(slice * bins + low - 1)] +=
+          weights != nullptr ? exact(*weights, i) : 1;
     }
   }
   counts.hist.assign(sums.begin(), sums.end());
@@ -71,9 +78,11 @@ void expect_equal_widths(const Array& edges, std::int64_t first, double low, dou
   const double unit = 2 * kit::epsilon(edges.dtype()) * std::max(std::fabs(low), std::fabs(high));
   for (std::int64_t i = 0; i <= bins; ++i) {
     const long double want = low + (static_cast<long double>(high) - low) * i / bins;
-    ASSERT_NEAR(kit::value(edges.view(), first + i), static_cast<double>(want), unit) << "edge " << i;
+    ASSERT_NEAR(kit::value(edges.view(), first + i), static_cast<double>(want), unit)
+        << "edge " << i;
     if (i > 0) {
-      ASSERT_LE(kit::value(edges.view(), first + i - 1), kit::value(edges.view(), first + i)) << "edge " << i;
+      ASSERT_LE(kit::value(edges.view(), first + i - 1), kit::value(edges.view(), first + i))
+          << "edge " << i;
     }
   }
 }
@@ -88,14 +97,18 @@ class HistogramTest : public testing::TestWithParam<Device> {
   }
   HistogramResult run(const Array& host, const Array& weights, const Histogram& settings) {
     const Context context = kit::context(GetParam());
-    return to_host(histogram(kit::to_device(host, context), kit::to_device(weights, context), settings, context), context);
+    return to_host(histogram(kit::to_device(host, context), kit::to_device(weights, context),
+                             settings, context),
+                   context);
   }
   static HistogramResult to_host(const HistogramResult& result, const Context& context) {
-    return {kit::to_host(result.hist, context), kit::to_host(result.edges, context), kit::to_host(result.ignored, context)};
+    return {kit::to_host(result.hist, context), kit::to_host(result.edges, context),
+            kit::to_host(result.ignored, context)};
   }
 
   /// Runs and compares with the law.
-  HistogramResult expect_law(const Array& x, const std::set<int>& counted, const Histogram& settings) {
+  HistogramResult expect_law(const Array& x, const std::set<int>& counted,
+                             const Histogram& settings) {
     const HistogramResult got = run(x, settings);
     const Counts want = search(x, got.edges, counted);
     EXPECT_EQ(got.hist.dtype(), Dtype::i64);
@@ -104,7 +117,9 @@ class HistogramTest : public testing::TestWithParam<Device> {
     EXPECT_TRUE(kit::near(got.ignored, want.ignored, 0));
     return got;
   }
-  std::vector<double> counts(const Array& x, const Histogram& settings) { return kit::values(run(x, settings).hist); }
+  std::vector<double> counts(const Array& x, const Histogram& settings) {
+    return kit::values(run(x, settings).hist);
+  }
 };
 
 using List = std::vector<double>;
@@ -118,16 +133,20 @@ TEST_P(HistogramTest, CountsEveryDtypeAsASearchInTheEdges) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     SCOPED_TRACE(name_of(dtype));
-    const Array x = kit::random({9, 211}, dtype, 3, is_float(dtype) || is_signed(dtype) ? -60 : 0, 100);
+    const Array x =
+        kit::random({9, 211}, dtype, 3, is_float(dtype) || is_signed(dtype) ? -60 : 0, 100);
     const Dtype edge = is_float(dtype) && dtype != Dtype::f64 ? Dtype::f32 : Dtype::f64;
     const HistogramResult fixed = expect_law(x, {0, 1}, {.bins = 13, .range = {{-12.3, 71.7}}});
     EXPECT_EQ(fixed.edges.dtype(), edge);
-    const auto round = [&](double value) { return edge == Dtype::f32 ? double{static_cast<float>(value)} : value; };
+    const auto round = [&](double value) {
+      return edge == Dtype::f32 ? double{static_cast<float>(value)} : value;
+    };
     expect_equal_widths(fixed.edges, 0, round(-12.3), round(71.7));
     const HistogramResult inferred = expect_law(x, {0, 1}, {.bins = 13});
     EXPECT_EQ(inferred.edges.dtype(), edge);
     EXPECT_EQ(kit::values(inferred.ignored), List{0});
-    const HistogramResult given = expect_law(x, {0, 1}, {.edges = {{-30.5, -1, 0, 0, 1, 7.25, 90}}});
+    const HistogramResult given =
+        expect_law(x, {0, 1}, {.edges = {{-30.5, -1, 0, 0, 1, 7.25, 90}}});
     EXPECT_EQ(given.edges.dtype(), edge);
     EXPECT_EQ(kit::values(given.edges), (List{-30.5, -1, 0, 0, 1, 7.25, 90}));
   }
@@ -197,12 +216,14 @@ TEST_P(HistogramTest, ReadsEveryMemoryLayout) {
   const Histogram settings{.bins = 20, .range = {{-4, 4}}, .per_sample = true};
   const HistogramResult want = run(x, settings);
   for (const kit::Layout layout : kit::layouts()) {
-    EXPECT_TRUE(kit::same_bits(run(kit::with_layout(x, layout), settings).hist, want.hist)) << static_cast<int>(layout);
+    EXPECT_TRUE(kit::same_bits(run(kit::with_layout(x, layout), settings).hist, want.hist))
+        << static_cast<int>(layout);
   }
 }
 
 TEST_P(HistogramTest, PutsEveryEdgeAndItsNeighboursInTheRightBin) {
-  for (const auto& [low, high] : {std::pair{0.0, 0.99}, {-1e30, 3e30}, {1000.0, 1000.25}, {-0.1, 1e-30}, {1e-40, 3e-40}}) {
+  for (const auto& [low, high] :
+       {std::pair{0.0, 0.99}, {-1e30, 3e30}, {1000.0, 1000.25}, {-0.1, 1e-30}, {1e-40, 3e-40}}) {
     for (const std::int64_t bins : {3, 10, 64, 300}) {
       const Histogram settings{.bins = bins, .range = {{low, high}}};
       const auto edges = kit::values(run(array<float>({0}), settings).edges);
@@ -214,7 +235,8 @@ TEST_P(HistogramTest, PutsEveryEdgeAndItsNeighboursInTheRightBin) {
       expect_law(array(x), {0}, settings);
       std::vector<double> wide;
       const auto f64_edges = kit::values(run(array<double>({0}), settings).edges);
-      for (const double e : f64_edges) wide.insert(wide.end(), {e, std::nextafter(e, -HUGE_VAL), std::nextafter(e, HUGE_VAL)});
+      for (const double e : f64_edges)
+        wide.insert(wide.end(), {e, std::nextafter(e, -HUGE_VAL), std::nextafter(e, HUGE_VAL)});
       expect_law(array(wide), {0}, settings);
     }
   }
@@ -226,13 +248,15 @@ TEST_P(HistogramTest, ClosesTheLastBinOnly) {
   EXPECT_EQ(counts(array<float>({1, 1}), {.edges = {{0, 1, 1}}}), (List{0, 2}));
   EXPECT_EQ(counts(array<float>({0, 1, 1, 2}), {.edges = {{0, 1, 1, 2}}}), (List{1, 0, 3}));
   EXPECT_EQ(counts(array<float>({1, 2, 3}), {.edges = {{2, 2}}}), (List{1}));
-  EXPECT_EQ(counts(array<double>({-5, 0, 5, kInfinity}), {.edges = {{-kInfinity, 0, kInfinity}}}), (List{1, 3}));
+  EXPECT_EQ(counts(array<double>({-5, 0, 5, kInfinity}), {.edges = {{-kInfinity, 0, kInfinity}}}),
+            (List{1, 3}));
 }
 
 TEST_P(HistogramTest, IgnoresAndCountsNaNAndWhatLiesOutside) {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
     const std::vector<double> values = {kNaN, -kInfinity, -0.5, 0, 0.5, 1, 1.5, kInfinity, kNaN};
-    const Array x = kit::generate({9}, dtype, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+    const Array x = kit::generate(
+        {9}, dtype, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
     const HistogramResult fixed = run(x, {.bins = 2, .range = {{0, 1}}});
     EXPECT_EQ(kit::values(fixed.hist), (List{1, 2}));
     EXPECT_EQ(kit::values(fixed.ignored), List{6});
@@ -248,10 +272,12 @@ TEST_P(HistogramTest, IgnoresAndCountsNaNAndWhatLiesOutside) {
 }
 
 TEST_P(HistogramTest, OfEqualValuesReachesHalfAUnitToEachSide) {
-  const HistogramResult got = run(kit::generate({5}, Dtype::f32, [](auto) { return 3.0; }), {.bins = 4});
+  const HistogramResult got =
+      run(kit::generate({5}, Dtype::f32, [](auto) { return 3.0; }), {.bins = 4});
   EXPECT_EQ(kit::values(got.edges), (List{2.5, 2.75, 3, 3.25, 3.5}));
   EXPECT_EQ(kit::values(got.hist), (List{0, 0, 5, 0}));
-  EXPECT_EQ(kit::values(run(array<float>({7, 3}), {.bins = 2, .range = {{3, 3}}}).edges), (List{2.5, 3, 3.5}));
+  EXPECT_EQ(kit::values(run(array<float>({7, 3}), {.bins = 2, .range = {{3, 3}}}).edges),
+            (List{2.5, 3, 3.5}));
   EXPECT_EQ(kit::values(run(array<std::uint8_t>({0, 0}), {.bins = 1}).edges), (List{-0.5, 0.5}));
 }
 
@@ -260,14 +286,19 @@ TEST_P(HistogramTest, OfNothingIsZerosFromZeroToOne) {
   EXPECT_EQ(kit::values(got.edges), (List{0, 0.5, 1}));
   EXPECT_EQ(kit::values(got.hist), (List{0, 0}));
   EXPECT_EQ(kit::values(got.ignored), List{0});
-  const HistogramResult rows = run(kit::random({2, 0, 3}, Dtype::i64, 1), {.bins = 2, .per_sample = true});
+  const HistogramResult rows =
+      run(kit::random({2, 0, 3}, Dtype::i64, 1), {.bins = 2, .per_sample = true});
   EXPECT_EQ(kit::values(rows.edges), (List{0, 0.5, 1, 0, 0.5, 1}));
   EXPECT_EQ(kit::values(rows.hist), (List{0, 0, 0, 0}));
-  const HistogramResult none = run(kit::random({0, 4}, Dtype::f32, 1), {.bins = 2, .range = {{1, 3}}, .per_sample = true});
+  const HistogramResult none =
+      run(kit::random({0, 4}, Dtype::f32, 1), {.bins = 2, .range = {{1, 3}}, .per_sample = true});
   EXPECT_EQ(none.hist.shape(), (Dims{0, 2}));
   EXPECT_EQ(kit::values(none.edges), (List{1, 2, 3}));
-  EXPECT_EQ(run(kit::random({5, 0}, Dtype::f32, 1), {.bins = 2, .layout = Layout::nc}).hist.shape(), (Dims{0, 2}));
-  EXPECT_EQ(counts(kit::generate({}, Dtype::f32, [](auto) { return 0.25; }), {.bins = 2, .range = {{0, 1}}}), (List{1, 0}));
+  EXPECT_EQ(run(kit::random({5, 0}, Dtype::f32, 1), {.bins = 2, .layout = Layout::nc}).hist.shape(),
+            (Dims{0, 2}));
+  EXPECT_EQ(counts(kit::generate({}, Dtype::f32, [](auto) { return 0.25; }),
+                   {.bins = 2, .range = {{0, 1}}}),
+            (List{1, 0}));
 }
 
 TEST_P(HistogramTest, ComparesIntegersExactly) {
@@ -278,11 +309,15 @@ TEST_P(HistogramTest, ComparesIntegersExactly) {
   EXPECT_EQ(counts(x, {.edges = {{-big, big, big + 2, big + 4}}}), (List{1, 2, 1}));
   EXPECT_EQ(kit::values(run(x, {.edges = {{-big, big + 2}}}).ignored), List{1});
   constexpr std::uint64_t kTop = ~std::uint64_t{0};
-  expect_law(array<std::uint64_t>({0, 1, kTop - 2048, kTop - 1, kTop}), {0}, {.edges = {{-1, 0.5, 0x1p64 - 2048, 0x1p64}}});
-  EXPECT_EQ(counts(array<std::uint64_t>({0, 1, kTop - 2048, kTop - 2047, kTop}), {.edges = {{0.5, 0x1p64 - 2048, 0x1p64}}}), (List{2, 2}));
-  for (const auto& inferred : {array<std::uint64_t>({kTop, kTop - 1}), array<std::uint64_t>({0, kTop}),
-                               array<std::int64_t>({kBig + 1, kBig + 3}), array<std::int64_t>({INT64_MIN, INT64_MAX}),
-                               array<std::int64_t>({INT64_MAX}), array<std::int64_t>({-kBig - 1})}) {
+  expect_law(array<std::uint64_t>({0, 1, kTop - 2048, kTop - 1, kTop}), {0},
+             {.edges = {{-1, 0.5, 0x1p64 - 2048, 0x1p64}}});
+  EXPECT_EQ(counts(array<std::uint64_t>({0, 1, kTop - 2048, kTop - 2047, kTop}),
+                   {.edges = {{0.5, 0x1p64 - 2048, 0x1p64}}}),
+            (List{2, 2}));
+  for (const auto& inferred :
+       {array<std::uint64_t>({kTop, kTop - 1}), array<std::uint64_t>({0, kTop}),
+        array<std::int64_t>({kBig + 1, kBig + 3}), array<std::int64_t>({INT64_MIN, INT64_MAX}),
+        array<std::int64_t>({INT64_MAX}), array<std::int64_t>({-kBig - 1})}) {
     const HistogramResult got = expect_law(inferred, {0}, {.bins = 3});
     EXPECT_EQ(kit::values(got.ignored), List{0});
   }
@@ -311,7 +346,8 @@ TEST_P(HistogramTest, AddsUpWeights) {
       }
     }
   }
-  const HistogramResult got = run(array<float>({0, 1, NAN, 9}), array<float>({2, NAN, NAN, 5}), {.bins = 2, .range = {{0, 1}}});
+  const HistogramResult got = run(array<float>({0, 1, NAN, 9}), array<float>({2, NAN, NAN, 5}),
+                                  {.bins = 2, .range = {{0, 1}}});
   EXPECT_TRUE(kit::near(got.hist, List{2, kNaN}, 0));
   EXPECT_EQ(kit::values(got.ignored), List{2});
 }
@@ -320,25 +356,34 @@ TEST_P(HistogramTest, OfDensityIntegratesToOne) {
   const Array x = array<float>({0, 0.5, 1, 1, 3, 9});
   EXPECT_EQ(counts(x, {.edges = {{0, 1, 5}}, .density = true}), (List{2.0 / 1 / 5, 3.0 / 4 / 5}));
   const Array weights = array<float>({1, 1, 2, 2, 4, 100});
-  EXPECT_EQ(kit::values(run(x, weights, {.edges = {{0, 1, 5}}, .density = true}).hist), (List{2.0 / 1 / 10, 8.0 / 4 / 10}));
-  EXPECT_TRUE(kit::near(run(array<float>({9}), {.bins = 2, .range = {{0, 1}}, .density = true}).hist, List{kNaN, kNaN}, 0));
+  EXPECT_EQ(kit::values(run(x, weights, {.edges = {{0, 1, 5}}, .density = true}).hist),
+            (List{2.0 / 1 / 10, 8.0 / 4 / 10}));
+  EXPECT_TRUE(
+      kit::near(run(array<float>({9}), {.bins = 2, .range = {{0, 1}}, .density = true}).hist,
+                List{kNaN, kNaN}, 0));
   const Array rows = kit::random({3, 1025}, Dtype::f32, 3);
-  const auto density = counts(rows, {.bins = 16, .range = {{-4, 4}}, .per_sample = true, .density = true});
+  const auto density =
+      counts(rows, {.bins = 16, .range = {{-4, 4}}, .per_sample = true, .density = true});
   for (std::size_t row = 0; row < 3; ++row) {
     double sum = 0;
-    for (std::size_t i = 0; i < 16; ++i) sum += density[row * 16 + i] * 0.5;
+    for (std::size_t i = 0; i < 16; ++i)
+      sum += density[row * 16 + i] * 0.5;
     EXPECT_NEAR(sum, 1, 1e-14);
   }
 }
 
 TEST_P(HistogramTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
   for (const Dims& shape : {Dims{300'000}, Dims{5'000, 60}, Dims{60, 5'000}}) {
-    const Array x = kit::random(shape, Dtype::f32, 13), weights = kit::random(shape, Dtype::f32, 14);
+    const Array x = kit::random(shape, Dtype::f32, 13),
+                weights = kit::random(shape, Dtype::f32, 14);
     const Histogram settings{.bins = 100, .axes = {{0}}};
     const HistogramResult want = run(x, weights, settings);
     for (const int threads : {1, 2, 3}) {
       const Context context = Context::create(GetParam(), threads);
-      const HistogramResult got = to_host(histogram(kit::to_device(x, context), kit::to_device(weights, context), settings, context), context);
+      const HistogramResult got =
+          to_host(histogram(kit::to_device(x, context), kit::to_device(weights, context), settings,
+                            context),
+                  context);
       EXPECT_TRUE(kit::same_bits(got.hist, want.hist));
       EXPECT_TRUE(kit::same_bits(got.edges, want.edges));
     }
@@ -353,7 +398,8 @@ TEST_P(HistogramTest, LeavesOutWhatNobodyReads) {
   const Problem problem{{in}, op.infer({&in, 1})};
   const auto body = op.entry().body(GetParam().kind)(op, problem, context);
   const HistogramResult want = run(kit::to_host(x, context), op.settings<Histogram>());
-  const Array scratch = Array::empty({static_cast<std::int64_t>(body->scratch_bytes())}, Dtype::u8, context);
+  const Array scratch =
+      Array::empty({static_cast<std::int64_t>(body->scratch_bytes())}, Dtype::u8, context);
   for (int kept = 0; kept < 3; ++kept) {
     std::vector<Array> results;
     std::vector<ArrayView> views;
@@ -363,12 +409,18 @@ TEST_P(HistogramTest, LeavesOutWhatNobodyReads) {
       views.push_back(results.back().view());
       if (i != kept) views.back().data = nullptr;
     }
-    const auto launch = [&] { body->run(std::vector{x.view()}, views, {context.stream, scratch.data()}); };
-    if (GetParam().is_cuda()) launch();
-    else context.stream.enqueue(launch);
+    const auto launch = [&] {
+      body->run(std::vector{x.view()}, views, {context.stream, scratch.data()});
+    };
+    if (GetParam().is_cuda())
+      launch();
+    else
+      context.stream.enqueue(launch);
     context.stream.synchronize();
     const Array& wanted = kept == 0 ? want.hist : kept == 1 ? want.edges : want.ignored;
-    EXPECT_TRUE(kit::same_bits(kit::to_host(results[static_cast<std::size_t>(kept)], context), wanted)) << "output " << kept;
+    EXPECT_TRUE(
+        kit::same_bits(kit::to_host(results[static_cast<std::size_t>(kept)], context), wanted))
+        << "output " << kept;
   }
 }
 
@@ -377,8 +429,11 @@ TEST_P(HistogramTest, IsRightWhereOthersWereNot) {
   // PyTorch 85853 and CuPy's weighted kernel: NaN in the first bin.
   EXPECT_EQ(counts(array<float>({NAN, 0.9F}), {.bins = 2, .range = {{0, 1}}}), (List{0, 1}));
   // PyTorch 87657: CPU and CUDA differ by one count.
-  const Array points = kit::generate({1001}, Dtype::f32, [](std::int64_t i) { return double{0.99F} * static_cast<double>(i) / 1000; });
-  EXPECT_EQ(counts(points, {.range = {{0, 0.99}}}), (List{100, 100, 100, 100, 100, 100, 100, 100, 100, 101}));
+  const Array points = kit::generate({1001}, Dtype::f32, [](std::int64_t i) {
+    return double{0.99F} * static_cast<double>(i) / 1000;
+  });
+  EXPECT_EQ(counts(points, {.range = {{0, 0.99}}}),
+            (List{100, 100, 100, 100, 100, 100, 100, 100, 100, 101}));
   // cuda-histogram 65: integer data made the bounds integers.
   const HistogramResult ints = run(array<std::int32_t>({0, 8}), {.bins = 4, .range = {{0.5, 8.5}}});
   EXPECT_EQ(kit::values(ints.hist), (List{0, 0, 0, 1}));
@@ -388,20 +443,25 @@ TEST_P(HistogramTest, IsRightWhereOthersWereNot) {
   EXPECT_EQ(counts(array<float>({0x1p24F, 0x1p24F + 2}), {.bins = 3}).back(), 1);
   expect_law(array<float>({0x1p24F, 0x1p24F + 2, 0x1p24F + 4}), {0}, {.bins = 7});
   // CuPy and CUB: more than 2,097,151 bins overflow or exhaust memory.
-  const HistogramResult many = expect_law(array<double>({0, 1, 2'999'998.5, 3'000'000}), {0}, {.bins = 3'000'000, .range = {{0, 3e6}}});
+  const HistogramResult many = expect_law(array<double>({0, 1, 2'999'998.5, 3'000'000}), {0},
+                                          {.bins = 3'000'000, .range = {{0, 3e6}}});
   EXPECT_EQ(kit::value(many.hist.view(), 2'999'999), 1);
   EXPECT_EQ(kit::value(many.hist.view(), 2'999'998), 1);
-  // CuPy: the last bin lost its upper edge from 2^24 on, and integers above the last edge were counted.
-  EXPECT_EQ(counts(array<float>({0x1p24F, 0x1p25F}), {.edges = {{0, 0x1p24, 0x1p25}}}), (List{0, 2}));
+  // CuPy: the last bin lost its upper edge from 2^24 on, and integers above the last edge were
+  // counted.
+  EXPECT_EQ(counts(array<float>({0x1p24F, 0x1p25F}), {.edges = {{0, 0x1p24, 0x1p25}}}),
+            (List{0, 2}));
   EXPECT_EQ(counts(array<std::int64_t>({0, 1, 2, 3}), {.edges = {{0, 1, 2.5}}}), (List{1, 2}));
   // ArrayFire: values outside in the end bins. MatX: the top edge outside.
   EXPECT_EQ(counts(array<float>({-1, 0, 2, 3}), {.bins = 2, .range = {{0, 2}}}), (List{1, 1}));
   // Bounds of the largest doubles: their difference is infinite.
   expect_law(array<double>({-1.7e308, 0, 1.7e308}), {0}, {.bins = 4});
-  expect_law(array<double>({-1.7e308, 0, 1.7e308}), {0}, {.bins = 4, .range = {{-1.7e308, 1.7e308}}});
+  expect_law(array<double>({-1.7e308, 0, 1.7e308}), {0},
+             {.bins = 4, .range = {{-1.7e308, 1.7e308}}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, HistogramTest, testing::ValuesIn(kit::devices()), kit::device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, HistogramTest, testing::ValuesIn(kit::devices()),
+                         kit::device_name);
 
 void infer(const Histogram& settings, std::vector<ArraySpec> inputs) {
   Op::with(find_op("histogram"), settings).infer(inputs);
@@ -410,12 +470,15 @@ void infer(const Histogram& settings, std::vector<ArraySpec> inputs) {
 TEST(HistogramErrors, SayWhatIsWrong) {
   const ArraySpec f32{Dtype::f32, {4}}, f64{Dtype::f64, {4}};
   EXPECT_ERROR(infer({}, {{Dtype::c64, {4}}}), unsupported,
-               "histogram: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an `abs` stage before it.");
+               "histogram: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add "
+               "an `abs` stage before it.");
   EXPECT_ERROR(infer({}, {f32, {Dtype::c64, {4}}}), unsupported,
-               "histogram: `weights` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an `abs` stage before it.");
+               "histogram: `weights` has dtype c64; supported: bool, integers, f16, bf16, f32, "
+               "f64. Add an `abs` stage before it.");
   EXPECT_ERROR(infer({}, {f32, {Dtype::f32, {5}}}), invalid,
                "histogram: `weights` has shape (5,), but `x` has shape (4,); they must be equal.");
-  EXPECT_ERROR(infer({.bins = 0}, {f32}), invalid, "histogram: `bins` is 0; it must be at least 1.");
+  EXPECT_ERROR(infer({.bins = 0}, {f32}), invalid,
+               "histogram: `bins` is 0; it must be at least 1.");
   EXPECT_ERROR(infer({.range = {{0, 1}}, .edges = {{0, 1}}}, {f32}), invalid,
                "histogram: `edges` and `range` are both given; give one of them.");
   EXPECT_ERROR(infer({.range = 3}, {f32}), invalid,
@@ -427,18 +490,25 @@ TEST(HistogramErrors, SayWhatIsWrong) {
   EXPECT_ERROR(infer({.range = {{0, kNaN}}}, {f64}), invalid,
                "histogram: `range` is [0, nan]; both bounds must be finite in f64.");
   EXPECT_ERROR(infer({.bins = 10, .range = {{0x1p24, 0x1p24 + 2}}}, {f32}), invalid,
-               "histogram: `bins` is 10, but f32 has not as many numbers from 16777216 to 16777218; use fewer bins or a wider "
+               "histogram: `bins` is 10, but f32 has not as many numbers from 16777216 to "
+               "16777218; use fewer bins or a wider "
                "`range`.");
-  EXPECT_ERROR(infer({.edges = 1}, {f32}), invalid, "histogram: `edges` has 1 value; it must have at least 2.");
+  EXPECT_ERROR(infer({.edges = 1}, {f32}), invalid,
+               "histogram: `edges` has 1 value; it must have at least 2.");
   EXPECT_ERROR(infer({.edges = {{0, 2, 1}}}, {f32}), invalid,
                "histogram: `edges` falls from 2 to 1 at index 2; edges must ascend.");
-  EXPECT_ERROR(infer({.edges = {{0, kNaN}}}, {f32}), invalid, "histogram: `edges` has a NaN at index 1; edges are numbers.");
-  EXPECT_ERROR(infer({.bins = 64, .edges = {{0, 1, 2}}}, {f32}), invalid,
-               "histogram: `bins` is 64, but `edges` has 3 values, which make 2 bins; leave `bins` out.");
+  EXPECT_ERROR(infer({.edges = {{0, kNaN}}}, {f32}), invalid,
+               "histogram: `edges` has a NaN at index 1; edges are numbers.");
+  EXPECT_ERROR(
+      infer({.bins = 64, .edges = {{0, 1, 2}}}, {f32}), invalid,
+      "histogram: `bins` is 64, but `edges` has 3 values, which make 2 bins; leave `bins` out.");
   EXPECT_ERROR(infer({.axes = {{1}}}, {f32}), invalid,
                "histogram: `axes` has 1, but `x` has shape (4,); its axes are -1 to 0.");
-  EXPECT_ERROR(infer({.axes = std::vector<std::int64_t>{}}, {{Dtype::f32, {1, 1, 1, 1, 1, 1, 1, 1}}}), invalid,
-               "histogram: one for each of 8 axes of `x` with shape (1, 1, 1, 1, 1, 1, 1, 1) gives rank 9; the most is 8.");
+  EXPECT_ERROR(
+      infer({.axes = std::vector<std::int64_t>{}}, {{Dtype::f32, {1, 1, 1, 1, 1, 1, 1, 1}}}),
+      invalid,
+      "histogram: one for each of 8 axes of `x` with shape (1, 1, 1, 1, 1, 1, 1, 1) gives rank 9; "
+      "the most is 8.");
 }
 
 }  // namespace

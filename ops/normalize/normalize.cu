@@ -2,8 +2,9 @@
 //   IN, OUT     element types
 //   NARROW      1: f32 arithmetic gives the result (elements are exact in f32), 0: f64
 //   GIVEN_MEAN  1: the pivot is the given mean, 0: the slice's first element
-//   SLICES, ROWS, MOMENTS, MERGE or APPLY  1 for the kernel that is wanted, so that the others are not compiled
-//   THREADS     of a block; ITEMS: elements that a thread of the one-pass kernels keeps in registers
+//   THREADS     of a block
+//   ITEMS       elements that a thread of the one-pass kernels keeps in registers
+//   SLICES, ROWS, MOMENTS, MERGE or APPLY  1: the kernel that is wanted; only it is compiled
 // The statistics are those of normalize_cpu.cpp, in another order of summation: see statistics.h.
 
 struct Moments {
@@ -36,7 +37,9 @@ using Pivot = IN;
 #endif
 
 inline f64 value_of(const Constant& constant, i64 slice) {
-  return constant.table == nullptr ? constant.value : constant.table[slice - quotient(slice, constant.count) * constant.count];
+  return constant.table == nullptr
+             ? constant.value
+             : constant.table[slice - quotient(slice, constant.count) * constant.count];
 }
 
 inline Pivot pivot_of(const IN* in, i64 offset, i64 slice, const Settings& q) {
@@ -77,9 +80,12 @@ inline Scale scale_of(f64 mean, f64 m2, i64 length, i64 slice, const Settings& q
     m2 += length * (mean * mean);
     scale.mean = 0;
   }
-  if (q.has_std) scale.divisor = divisor_of_std(value_of(q.std, slice), q);
-  else if (q.ddof >= length) scale.divisor = __longlong_as_double(0x7ff8000000000000);
-  else scale.divisor = divisor_of(m2 / (length - q.ddof), q);
+  if (q.has_std)
+    scale.divisor = divisor_of_std(value_of(q.std, slice), q);
+  else if (q.ddof >= length)
+    scale.divisor = __longlong_as_double(0x7ff8000000000000);
+  else
+    scale.divisor = divisor_of(m2 / (length - q.ddof), q);
   return scale;
 }
 
@@ -108,9 +114,12 @@ struct Apply {
 };
 
 #if SLICES
-/// Whole slices in registers: one read, one write. A block takes a chunk of columns, its lanes the positions.
+/// Whole slices in registers: one read, one write. A block takes a chunk of columns, its lanes the
+/// positions.
 extern "C" __global__ void __launch_bounds__(THREADS)
-normalize_slices(const IN* __restrict__ in, OUT* __restrict__ out, const __grid_constant__ Slices s, const __grid_constant__ Tiling t, const __grid_constant__ Settings q) {
+    normalize_slices(const IN* __restrict__ in, OUT* __restrict__ out,
+                     const __grid_constant__ Slices s, const __grid_constant__ Tiling t,
+                     const __grid_constant__ Settings q) {
   __shared__ f64 shared[THREADS];
   const i64 length = length_of(s), units = unit_count(s, t);
   for (i64 unit = blockIdx.x; unit < units; unit += gridDim.x) {
@@ -149,7 +158,8 @@ normalize_slices(const IN* __restrict__ in, OUT* __restrict__ out, const __grid_
 }
 
 #elif ROWS
-/// The same for slices that lie dense in memory and start at multiples of 16 bytes, in accesses of 16 bytes.
+/// The same for slices that lie dense in memory and start at multiples of 16 bytes, in accesses of
+/// 16 bytes.
 constexpr int kVector = 16 / sizeof(IN);
 constexpr int kVectors = ITEMS / kVector > 0 ? ITEMS / kVector : 1;
 struct alignas(16) InPack {
@@ -159,7 +169,8 @@ struct alignas(kVector * sizeof(OUT) < 16 ? kVector * sizeof(OUT) : 16) OutPack 
   OUT x[kVector];
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
-normalize_rows(const IN* __restrict__ in, OUT* __restrict__ out, const __grid_constant__ Slices s, const __grid_constant__ Settings q) {
+    normalize_rows(const IN* __restrict__ in, OUT* __restrict__ out,
+                   const __grid_constant__ Slices s, const __grid_constant__ Settings q) {
   __shared__ f64 shared[THREADS / 32];
   const i64 length = s.rows, packs = length / kVector;
   for (i64 slice = blockIdx.x; slice < s.groups; slice += gridDim.x) {
@@ -173,7 +184,8 @@ normalize_rows(const IN* __restrict__ in, OUT* __restrict__ out, const __grid_co
       const i64 index = threadIdx.x + i * THREADS;
       if (index >= packs) continue;
       pack[i] = from[index];
-      for (IN x : pack[i].x) sum += difference(x, pivot);
+      for (IN x : pack[i].x)
+        sum += difference(x, pivot);
     }
     const f64 mean = block_reduce(sum, Add(), shared) / length;
     f64 squares = 0;
@@ -192,7 +204,8 @@ normalize_rows(const IN* __restrict__ in, OUT* __restrict__ out, const __grid_co
       const i64 index = threadIdx.x + i * THREADS;
       if (index >= packs) continue;
       OutPack result;
-      for (int k = 0; k < kVector; ++k) result.x[k] = apply(pack[i].x[k]);
+      for (int k = 0; k < kVector; ++k)
+        result.x[k] = apply(pack[i].x[k]);
       to[index] = result;
     }
   }
@@ -203,8 +216,9 @@ normalize_rows(const IN* __restrict__ in, OUT* __restrict__ out, const __grid_co
 #elif MOMENTS
 /// partials[unit * chunk + column]
 extern "C" __global__ void __launch_bounds__(THREADS)
-normalize_moments(const IN* __restrict__ in, Moments* __restrict__ partials, const __grid_constant__ Slices s, const __grid_constant__ Tiling t,
-                  const __grid_constant__ Settings q) {
+    normalize_moments(const IN* __restrict__ in, Moments* __restrict__ partials,
+                      const __grid_constant__ Slices s, const __grid_constant__ Tiling t,
+                      const __grid_constant__ Settings q) {
   __shared__ f64 shared[THREADS];
   constexpr int kBatch = 8;  // elements that are summed twice: their mean first
   const i64 units = unit_count(s, t);
@@ -239,7 +253,8 @@ normalize_moments(const IN* __restrict__ in, Moments* __restrict__ partials, con
         count = all;
       }
     }
-    const f64 unit_mean = column_reduce(count * mean, p, t.chunk, Add(), shared) / f64(p.last - p.first);
+    const f64 unit_mean =
+        column_reduce(count * mean, p, t.chunk, Add(), shared) / f64(p.last - p.first);
     const f64 delta = count > 0 ? mean - unit_mean : 0;
     const f64 unit_m2 = column_reduce(m2 + count * (delta * delta), p, t.chunk, Add(), shared);
     if (p.active && p.lane == 0) partials[unit * t.chunk + p.column] = {unit_mean, unit_m2};
@@ -249,14 +264,16 @@ normalize_moments(const IN* __restrict__ in, Moments* __restrict__ partials, con
 #elif MERGE
 /// A block for each slice: two passes over the moments of its blocks.
 extern "C" __global__ void __launch_bounds__(THREADS)
-normalize_merge(const Moments* __restrict__ partials, Scale* __restrict__ scales, const __grid_constant__ Slices s, const __grid_constant__ Tiling t,
-                const __grid_constant__ Settings q) {
+    normalize_merge(const Moments* __restrict__ partials, Scale* __restrict__ scales,
+                    const __grid_constant__ Slices s, const __grid_constant__ Tiling t,
+                    const __grid_constant__ Settings q) {
   __shared__ f64 shared[THREADS / 32];
   const i64 length = length_of(s), slices = slice_count(s);
   for (i64 slice = blockIdx.x; slice < slices; slice += gridDim.x) {
     const i64 group = quotient(slice, s.columns), column = slice - group * s.columns;
     const i64 chunk = quotient(column, t.chunk);
-    const Moments* mine = partials + (group * t.chunks + chunk) * t.blocks * t.chunk + (column - chunk * t.chunk);
+    const Moments* mine =
+        partials + (group * t.chunks + chunk) * t.blocks * t.chunk + (column - chunk * t.chunk);
     f64 sum = 0, m2 = 0;
     for (i64 b = threadIdx.x; b < t.blocks; b += blockDim.x) {
       sum += min(t.block, length - b * t.block) * mine[b * t.chunk].mean;
@@ -273,8 +290,9 @@ normalize_merge(const Moments* __restrict__ partials, Scale* __restrict__ scales
 
 #elif APPLY
 extern "C" __global__ void __launch_bounds__(THREADS)
-normalize_apply(const IN* __restrict__ in, OUT* __restrict__ out, const Scale* __restrict__ scales, const __grid_constant__ Slices s,
-                const __grid_constant__ Tiling t, const __grid_constant__ Settings q) {
+    normalize_apply(const IN* __restrict__ in, OUT* __restrict__ out,
+                    const Scale* __restrict__ scales, const __grid_constant__ Slices s,
+                    const __grid_constant__ Tiling t, const __grid_constant__ Settings q) {
   const i64 units = unit_count(s, t);
   for (i64 unit = blockIdx.x; unit < units; unit += gridDim.x) {
     const Part p(s, t, unit);

@@ -1,4 +1,5 @@
-// Compiles every road of the device code, on a machine without a GPU. (tests/kernels_test.cpp does the dtypes.)
+// Compiles every road of the device code, on a machine without a GPU. (tests/kernels_test.cpp does
+// the dtypes.)
 #include "kit/kit.h"
 
 #include <forebay/array/cuda/kernel.h>
@@ -16,9 +17,9 @@ TEST(NormalizeKernels, CompileForEveryArchitecture) {
     int kernels;
   };
   const std::vector<Case> cases = {
-      {{Dtype::f32, {8, 1024}}, {.axes = {{1}}}, 2},                               // rows in vectors, slices
-      {{Dtype::u8, {8, 3, 7}}, {.layout = Layout::ncl, .dtype = Dtype::f16}, 1},   // slices
-      {{Dtype::f32, {100'000}}, {.mean = 3}, 3},                                   // moments, merge, apply
+      {{Dtype::f32, {8, 1024}}, {.axes = {{1}}}, 2},  // rows in vectors, slices
+      {{Dtype::u8, {8, 3, 7}}, {.layout = Layout::ncl, .dtype = Dtype::f16}, 1},  // slices
+      {{Dtype::f32, {100'000}}, {.mean = 3}, 3},  // moments, merge, apply
       {{Dtype::i64, {50'000, 3}}, {.std = 2, .layout = Layout::nc, .dtype = Dtype::f64}, 3},
       {{Dtype::f32, {0, 4}}, {.axes = {{1}}}, 0},
   };

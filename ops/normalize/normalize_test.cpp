@@ -1,3 +1,4 @@
+// One file, since all of it shares the oracle.
 #include <forebay/ops/normalize/normalize.h>
 
 #include <cmath>
@@ -20,9 +21,12 @@ std::vector<long double> exact_values(const Array& x) {
   std::vector<long double> values(static_cast<std::size_t>(x.count()));
   for (std::int64_t i = 0; i < x.count(); ++i) {
     auto& value = values[static_cast<std::size_t>(i)];
-    if (x.dtype() == Dtype::u64) value = static_cast<long double>(x.as<std::uint64_t>()[i]);
-    else if (x.dtype() == Dtype::i64) value = static_cast<long double>(x.as<std::int64_t>()[i]);
-    else value = kit::value(x.view(), i);
+    if (x.dtype() == Dtype::u64)
+      value = static_cast<long double>(x.as<std::uint64_t>()[i]);
+    else if (x.dtype() == Dtype::i64)
+      value = static_cast<long double>(x.as<std::int64_t>()[i]);
+    else
+      value = kit::value(x.view(), i);
   }
   return values;
 }
@@ -52,7 +56,8 @@ Oracle oracle(const Array& x, const std::set<int>& reduced, const Normalize& set
     slices[i] = slice_of(static_cast<std::int64_t>(i));
     count = std::max(count, slices[i] + 1);
   }
-  // Distances from the first finite element of each slice: at 1e15 a long double does not hold the mean itself.
+  // Distances from the first finite element of each slice: at 1e15 a long double does not hold the
+  // mean itself.
   std::vector<long double> n(count), origin(count), mean(count), m2(count), divisor(count);
   for (std::size_t i = values.size(); i-- > 0;) {
     if (std::isfinite(values[i])) origin[slices[i]] = values[i];
@@ -64,9 +69,11 @@ Oracle oracle(const Array& x, const std::set<int>& reduced, const Normalize& set
   }
   for (std::size_t s = 0; s < count; ++s) {
     mean[s] /= n[s];
-    if (settings.mean) mean[s] = settings.mean->values[s % settings.mean->values.size()] - origin[s];
+    if (settings.mean)
+      mean[s] = settings.mean->values[s % settings.mean->values.size()] - origin[s];
   }
-  for (std::size_t i = 0; i < values.size(); ++i) m2[slices[i]] += (values[i] - mean[slices[i]]) * (values[i] - mean[slices[i]]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    m2[slices[i]] += (values[i] - mean[slices[i]]) * (values[i] - mean[slices[i]]);
   Oracle result;
   for (std::size_t s = 0; s < count; ++s) {
     const long double free = n[s] - static_cast<long double>(settings.ddof);
@@ -74,12 +81,19 @@ Oracle oracle(const Array& x, const std::set<int>& reduced, const Normalize& set
     if (settings.std) std = settings.std->values[s % settings.std->values.size()];
     const long double epsilon = settings.epsilon;
     switch (settings.epsilon_place) {
-      case EpsilonPlace::variance: divisor[s] = epsilon > 0 ? std::sqrt(std * std + epsilon) : std; break;
-      case EpsilonPlace::std: divisor[s] = std + epsilon; break;
-      case EpsilonPlace::floor: divisor[s] = std < epsilon ? epsilon : std; break;
+      case EpsilonPlace::variance:
+        divisor[s] = epsilon > 0 ? std::sqrt(std * std + epsilon) : std;
+        break;
+      case EpsilonPlace::std:
+        divisor[s] = std + epsilon;
+        break;
+      case EpsilonPlace::floor:
+        divisor[s] = std < epsilon ? epsilon : std;
+        break;
     }
     if (divisor[s] > 0) {
-      result.largest_ratio = std::max(result.largest_ratio, static_cast<double>(std::fabs(mean[s] + origin[s]) / divisor[s]));
+      result.largest_ratio = std::max(
+          result.largest_ratio, static_cast<double>(std::fabs(mean[s] + origin[s]) / divisor[s]));
     }
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -93,10 +107,14 @@ Oracle oracle(const Array& x, const std::set<int>& reduced, const Normalize& set
 /// The bounds that README.md states.
 testing::AssertionResult within_bounds(const Array& got, const Oracle& want) {
   switch (got.dtype()) {
-    case Dtype::f64: return kit::near(got, want.values, 0x1p-40, 0x1p-40);
-    case Dtype::f16: return kit::near(got, want.values, 0x1p-11 + 0x1p-21, 0x1p-25 + 0x1p-45 * want.largest_ratio);
-    case Dtype::bf16: return kit::near(got, want.values, 0x1p-8 + 0x1p-21, 0x1p-45 * want.largest_ratio);
-    default: return kit::near(got, want.values, 0x1p-22, 0x1p-45 * want.largest_ratio);
+    case Dtype::f64:
+      return kit::near(got, want.values, 0x1p-40, 0x1p-40);
+    case Dtype::f16:
+      return kit::near(got, want.values, 0x1p-11 + 0x1p-21, 0x1p-25 + 0x1p-45 * want.largest_ratio);
+    case Dtype::bf16:
+      return kit::near(got, want.values, 0x1p-8 + 0x1p-21, 0x1p-45 * want.largest_ratio);
+    default:
+      return kit::near(got, want.values, 0x1p-22, 0x1p-45 * want.largest_ratio);
   }
 }
 
@@ -134,27 +152,46 @@ TEST_P(NormalizeTest, TakesEveryDtype) {
     EXPECT_EQ(natural.dtype(), is_float(in) ? in : Dtype::f32);
     EXPECT_TRUE(within_bounds(natural, want)) << name_of(in);
     for (const Dtype out : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
-      EXPECT_TRUE(within_bounds(run(x, {.axes = {{1}}, .dtype = out}), want)) << name_of(in) << " to " << name_of(out);
+      EXPECT_TRUE(within_bounds(run(x, {.axes = {{1}}, .dtype = out}), want))
+          << name_of(in) << " to " << name_of(out);
     }
   }
 }
 
 TEST_P(NormalizeTest, TakesEverySize) {
-  // Around a warp and a tile; rows and columns, more than a block or a unit holds; interleaved channels.
+  // Around a warp and a tile; rows and columns, more than a block or a unit holds; interleaved
+  // channels.
   struct Case {
     Dims shape;
     std::vector<std::int64_t> axes;
   };
-  const std::vector<Case> cases = {{{1}, {0}},           {{2}, {0}},           {{31}, {0}},         {{33}, {0}},
-                                   {{1025}, {0}},        {{4096}, {0}},        {{4097}, {0}},       {{16384}, {0}},
-                                   {{16385}, {0}},       {{300007}, {0}},      {{70000, 7}, {1}},   {{70000, 7}, {0}},
-                                   {{3, 1024}, {1}},     {{2, 1028}, {1}},     {{5, 20000}, {1}},   {{300, 1025}, {0}},
-                                   {{20000, 3}, {0}},    {{9000, 300}, {0}},   {{4, 70, 70, 3}, {0, 1, 2}},
-                                   {{7, 5, 900}, {0, 2}}, {{30, 2, 3000}, {0, 2}}, {{3, 40, 5, 6}, {1, 3}},
+  const std::vector<Case> cases = {{{1}, {0}},
+                                   {{2}, {0}},
+                                   {{31}, {0}},
+                                   {{33}, {0}},
+                                   {{1025}, {0}},
+                                   {{4096}, {0}},
+                                   {{4097}, {0}},
+                                   {{16384}, {0}},
+                                   {{16385}, {0}},
+                                   {{300007}, {0}},
+                                   {{70000, 7}, {1}},
+                                   {{70000, 7}, {0}},
+                                   {{3, 1024}, {1}},
+                                   {{2, 1028}, {1}},
+                                   {{5, 20000}, {1}},
+                                   {{300, 1025}, {0}},
+                                   {{20000, 3}, {0}},
+                                   {{9000, 300}, {0}},
+                                   {{4, 70, 70, 3}, {0, 1, 2}},
+                                   {{7, 5, 900}, {0, 2}},
+                                   {{30, 2, 3000}, {0, 2}},
+                                   {{3, 40, 5, 6}, {1, 3}},
                                    {{1, 5, 1, 7, 1}, {0, 1}}};
   for (const auto& [shape, axes] : cases) {
     for (const Dtype dtype : {Dtype::f32, Dtype::u8, Dtype::f64}) {
-      const Array x = kit::random(shape, dtype, 11, dtype == Dtype::u8 ? 0 : -4, dtype == Dtype::u8 ? 255 : 4);
+      const Array x =
+          kit::random(shape, dtype, 11, dtype == Dtype::u8 ? 0 : -4, dtype == Dtype::u8 ? 255 : 4);
       const std::set<int> reduced(axes.begin(), axes.end());
       EXPECT_TRUE(within_bounds(run(x, {.axes = axes}), oracle(x, reduced)))
           << to_string(shape) << " " << name_of(dtype);
@@ -196,7 +233,8 @@ TEST_P(NormalizeTest, ReadsEveryMemoryLayout) {
   const Array x = kit::random({6, 10, 8}, Dtype::f32, 9);
   const Array want = run(x, {.axes = {{1}}});
   for (const kit::Layout layout : kit::layouts()) {
-    EXPECT_TRUE(kit::same_bits(run(kit::with_layout(x, layout), {.axes = {{1}}}), want)) << static_cast<int>(layout);
+    EXPECT_TRUE(kit::same_bits(run(kit::with_layout(x, layout), {.axes = {{1}}}), want))
+        << static_cast<int>(layout);
   }
 }
 
@@ -229,7 +267,8 @@ TEST_P(NormalizeTest, KeepsAccuracyFarFromZero) {
 
 TEST_P(NormalizeTest, SurvivesAnOutlierInFront) {
   for (const std::int64_t n : {1025, 70000}) {
-    const Array x = kit::generate({n}, Dtype::f32, [](std::int64_t i) { return i == 0 ? 1e30 : std::sin(double(i)); });
+    const Array x = kit::generate(
+        {n}, Dtype::f32, [](std::int64_t i) { return i == 0 ? 1e30 : std::sin(double(i)); });
     EXPECT_TRUE(within_bounds(run(x, {}), oracle(x, {0})));
   }
 }
@@ -247,11 +286,14 @@ TEST_P(NormalizeTest, OfEqualElementsHasAStdOfExactlyZero) {
 }
 
 TEST_P(NormalizeTest, PutsEpsilonWhereAsked) {
-  const Array x = kit::generate({3, 33}, Dtype::f32, [](std::int64_t i) { return 1e-3 * std::sin(double(i)); });
-  for (const EpsilonPlace place : {EpsilonPlace::variance, EpsilonPlace::std, EpsilonPlace::floor}) {
+  const Array x =
+      kit::generate({3, 33}, Dtype::f32, [](std::int64_t i) { return 1e-3 * std::sin(double(i)); });
+  for (const EpsilonPlace place :
+       {EpsilonPlace::variance, EpsilonPlace::std, EpsilonPlace::floor}) {
     for (const double epsilon : {1e-6, 0.1}) {
       const Normalize settings{.axes = {{1}}, .epsilon = epsilon, .epsilon_place = place};
-      EXPECT_TRUE(within_bounds(run(x, settings), oracle(x, {1}, settings))) << static_cast<int>(place) << " " << epsilon;
+      EXPECT_TRUE(within_bounds(run(x, settings), oracle(x, {1}, settings)))
+          << static_cast<int>(place) << " " << epsilon;
     }
   }
 }
@@ -273,8 +315,10 @@ TEST_P(NormalizeTest, ComputesWhatIsNotGiven) {
     for (const Dtype dtype : {Dtype::f32, Dtype::i32, Dtype::f64}) {
       const Array x = kit::random(shape, dtype, 4, -100, 200);
       for (const Normalize& settings :
-           {Normalize{.mean = 31.5, .layout = Layout::ncl}, Normalize{.mean = {{1, 20, -3}}, .layout = Layout::ncl},
-            Normalize{.std = 2.5, .layout = Layout::ncl}, Normalize{.std = {{1, 2, 4}}, .layout = Layout::ncl, .epsilon = 0.5}}) {
+           {Normalize{.mean = 31.5, .layout = Layout::ncl},
+            Normalize{.mean = {{1, 20, -3}}, .layout = Layout::ncl},
+            Normalize{.std = 2.5, .layout = Layout::ncl},
+            Normalize{.std = {{1, 2, 4}}, .layout = Layout::ncl, .epsilon = 0.5}}) {
         EXPECT_TRUE(within_bounds(run(x, settings), oracle(x, {0, 2}, settings)));
         Normalize per_sample = settings;
         per_sample.per_sample = true;
@@ -287,9 +331,12 @@ TEST_P(NormalizeTest, ComputesWhatIsNotGiven) {
 TEST_P(NormalizeTest, SpreadsNaNAndInfinityOverTheirSliceOnly) {
   for (const double bad : {kNaN, kInfinity, -kInfinity}) {
     for (const std::int64_t where : {0, 40}) {
-      const Array x = kit::generate({2, 100}, Dtype::f32, [&](std::int64_t i) { return i == where ? bad : std::sin(double(i)); });
+      const Array x = kit::generate({2, 100}, Dtype::f32, [&](std::int64_t i) {
+        return i == where ? bad : std::sin(double(i));
+      });
       const Array got = run(x, {.axes = {{1}}});
-      for (int i = 0; i < 200; ++i) EXPECT_EQ(std::isnan(kit::value(got.view(), i)), i < 100) << bad << " at " << where;
+      for (int i = 0; i < 200; ++i)
+        EXPECT_EQ(std::isnan(kit::value(got.view(), i)), i < 100) << bad << " at " << where;
       // With a constant std: x - inf, as NumPy.
       const Array shifted = run(x, {.std = 1, .axes = {{1}}});
       EXPECT_TRUE(std::isnan(kit::value(shifted.view(), where)));
@@ -313,7 +360,8 @@ TEST_P(NormalizeTest, OfConstantsHasTheBitsOfNumPysFormula) {
   }
   const Array x = kit::random({33}, Dtype::f64, 7);
   const Array got = run(x, {.mean = 0.1, .std = 3});
-  for (int i = 0; i < 33; ++i) EXPECT_EQ(got.as<double>()[i], (x.as<double>()[i] - 0.1) / 3);
+  for (int i = 0; i < 33; ++i)
+    EXPECT_EQ(got.as<double>()[i], (x.as<double>()[i] - 0.1) / 3);
 }
 
 TEST_P(NormalizeTest, TakesConstantsPerChannel) {
@@ -326,7 +374,9 @@ TEST_P(NormalizeTest, TakesConstantsPerChannel) {
     const Array got = run(x, settings);
     for (std::int64_t i = 0; i < x.count(); ++i) {
       const auto c = static_cast<std::size_t>(channel_of(i));
-      EXPECT_EQ(got.as<float>()[i], (static_cast<float>(x.as<std::uint8_t>()[i]) - static_cast<float>(mean[c])) / static_cast<float>(std[c]));
+      EXPECT_EQ(got.as<float>()[i],
+                (static_cast<float>(x.as<std::uint8_t>()[i]) - static_cast<float>(mean[c])) /
+                    static_cast<float>(std[c]));
     }
   };
   settings.layout = Layout::nhwc;
@@ -344,10 +394,14 @@ TEST_P(NormalizeTest, TakesConstantsPerChannel) {
 
 TEST_P(NormalizeTest, OfAZeroConstantDoesWhatZeroStdSays) {
   const Array x = kit::generate({3}, Dtype::f32, [](std::int64_t i) { return double(i) - 1; });
-  EXPECT_TRUE(kit::near(run(x, {.mean = 0, .std = 0}), std::vector{-kInfinity, kNaN, kInfinity}, 0));
-  EXPECT_TRUE(kit::near(run(x, {.mean = 0, .std = 0, .zero_std = ZeroStd::zero}), std::vector(3, 0.0), 0));
+  EXPECT_TRUE(
+      kit::near(run(x, {.mean = 0, .std = 0}), std::vector{-kInfinity, kNaN, kInfinity}, 0));
+  EXPECT_TRUE(
+      kit::near(run(x, {.mean = 0, .std = 0, .zero_std = ZeroStd::zero}), std::vector(3, 0.0), 0));
   const Array pair = kit::generate({1, 2}, Dtype::f32, [](auto) { return 6.0; });
-  EXPECT_TRUE(kit::near(run(pair, {.mean = 0, .std = {{0, 3}}, .layout = Layout::nc, .zero_std = ZeroStd::zero}), std::vector{0.0, 2.0}, 0));
+  EXPECT_TRUE(kit::near(
+      run(pair, {.mean = 0, .std = {{0, 3}}, .layout = Layout::nc, .zero_std = ZeroStd::zero}),
+      std::vector{0.0, 2.0}, 0));
 }
 
 // Inputs that made other libraries fail.
@@ -356,7 +410,8 @@ TEST_P(NormalizeTest, IsRightWhereOthersWereNot) {
   const Array ones = kit::generate({20'000'000, 2}, Dtype::f16, [](auto) { return 1.0; });
   const Array shifted = run(ones, {.std = 1, .axes = {{0}}});
   std::int64_t wrong = 0;
-  for (std::int64_t i = 0; i < shifted.count(); ++i) wrong += static_cast<float>(shifted.as<Half>()[i]) != 0;
+  for (std::int64_t i = 0; i < shifted.count(); ++i)
+    wrong += static_cast<float>(shifted.as<Half>()[i]) != 0;
   EXPECT_EQ(wrong, 0);
   // NumPy 21941: the variance of 100,000 f16 normals was infinite.
   const Array normals = kit::generate({100'000}, Dtype::f16, [](std::int64_t i) {
@@ -378,12 +433,15 @@ TEST_P(NormalizeTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
     const Array want = run(x, {.axes = {{0}}});
     for (const int threads : {1, 2, 3}) {
       const Context context = Context::create(GetParam(), threads);
-      EXPECT_TRUE(kit::same_bits(kit::to_host(normalize(kit::to_device(x, context), {.axes = {{0}}}, context), context), want));
+      EXPECT_TRUE(kit::same_bits(
+          kit::to_host(normalize(kit::to_device(x, context), {.axes = {{0}}}, context), context),
+          want));
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, NormalizeTest, testing::ValuesIn(kit::devices()), kit::device_name);
+INSTANTIATE_TEST_SUITE_P(Devices, NormalizeTest, testing::ValuesIn(kit::devices()),
+                         kit::device_name);
 
 void infer(const Normalize& settings, Dtype dtype, const Dims& shape) {
   const ArraySpec x{dtype, shape};
@@ -392,10 +450,12 @@ void infer(const Normalize& settings, Dtype dtype, const Dims& shape) {
 
 TEST(NormalizeErrors, SayWhatIsWrong) {
   EXPECT_ERROR(infer({}, Dtype::c64, {4}), unsupported,
-               "normalize: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an `abs` stage before it.");
+               "normalize: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add "
+               "an `abs` stage before it.");
   EXPECT_ERROR(infer({.dtype = Dtype::u8}, Dtype::f32, {4}), invalid,
                "normalize: `dtype` is u8; it must be f16, bf16, f32 or f64.");
-  EXPECT_ERROR(infer({.epsilon = -1}, Dtype::f32, {4}), invalid, "normalize: `epsilon` is -1; it must be at least 0.");
+  EXPECT_ERROR(infer({.epsilon = -1}, Dtype::f32, {4}), invalid,
+               "normalize: `epsilon` is -1; it must be at least 0.");
   EXPECT_ERROR(infer({.axes = {{2}}}, Dtype::f32, {4, 5}), invalid,
                "normalize: `axes` has 2, but `x` has shape (4, 5); its axes are -2 to 1.");
   EXPECT_ERROR(infer({.axes = {{1, -1}}}, Dtype::f32, {4, 5}), invalid,
@@ -404,32 +464,43 @@ TEST(NormalizeErrors, SayWhatIsWrong) {
                "normalize: `axes` and `layout` are both given; give one of them.");
   EXPECT_ERROR(infer({.axes = {{0, 1}}, .per_sample = true}, Dtype::f32, {4, 5}), invalid,
                "normalize: `axes` has axis 0, which `per_sample` keeps; leave one of them out.");
-  EXPECT_ERROR(infer({.per_sample = true}, Dtype::f32, {}), invalid,
-               "normalize: `per_sample` is true, but `x` has rank 0; its first axis must be the samples.");
+  EXPECT_ERROR(
+      infer({.per_sample = true}, Dtype::f32, {}), invalid,
+      "normalize: `per_sample` is true, but `x` has rank 0; its first axis must be the samples.");
   EXPECT_ERROR(infer({.layout = Layout::nchw}, Dtype::f32, {4, 5}), invalid,
-               "normalize: `layout` is NCHW, but `x` has shape (4, 5); it must have 4 axes. Use `axes` for another layout.");
+               "normalize: `layout` is NCHW, but `x` has shape (4, 5); it must have 4 axes. Use "
+               "`axes` for another layout.");
   EXPECT_ERROR(infer({.per_sample = true}, Dtype::f32, {4}), invalid,
-               "normalize: no axis of `x` with shape (4,) is left to compute statistics over; name some in `axes`.");
+               "normalize: no axis of `x` with shape (4,) is left to compute statistics over; name "
+               "some in `axes`.");
   EXPECT_ERROR(infer({.mean = {{1, 2, 3}}, .std = 1}, Dtype::f32, {4, 3}), invalid,
-               "normalize: `mean` has 3 values; say which axis they belong to with `layout` or `axes`, or give one value.");
+               "normalize: `mean` has 3 values; say which axis they belong to with `layout` or "
+               "`axes`, or give one value.");
   EXPECT_ERROR(infer({.std = {{1, 2}}, .layout = Layout::nc}, Dtype::f32, {4, 3}), invalid,
-               "normalize: `std` has 2 values, but `x` of shape (4, 3) has 3 along axis 1; give that many or one.");
+               "normalize: `std` has 2 values, but `x` of shape (4, 3) has 3 along axis 1; give "
+               "that many or one.");
   EXPECT_ERROR(infer({.std = {{1, 2}}, .axes = {{3}}}, Dtype::f32, {4, 3, 5, 6}), invalid,
-               "normalize: `std` has 2 values, but `x` of shape (4, 3, 5, 6) has 15 along axes (1, 2); give that many or one.");
+               "normalize: `std` has 2 values, but `x` of shape (4, 3, 5, 6) has 15 along axes (1, "
+               "2); give that many or one.");
   EXPECT_ERROR(infer({.mean = Reals{}}, Dtype::f32, {4}), invalid,
                "normalize: `mean` is empty; give at least one value, or leave it out.");
-  EXPECT_ERROR(infer({.mean = kNaN}, Dtype::f32, {4}), invalid, "normalize: `mean` is nan; it must be finite.");
+  EXPECT_ERROR(infer({.mean = kNaN}, Dtype::f32, {4}), invalid,
+               "normalize: `mean` is nan; it must be finite.");
   EXPECT_ERROR(infer({.zero_std = ZeroStd::error}, Dtype::f32, {4}), invalid,
-               "normalize: `zero_std` is error, which needs a constant `std`; use divide or zero for a computed one.");
-  EXPECT_ERROR(infer({.std = 0, .zero_std = ZeroStd::error}, Dtype::f32, {4}), invalid,
-               "normalize: `std` has a 0, and `zero_std` is error; give a larger std or an `epsilon`.");
+               "normalize: `zero_std` is error, which needs a constant `std`; use divide or zero "
+               "for a computed one.");
+  EXPECT_ERROR(
+      infer({.std = 0, .zero_std = ZeroStd::error}, Dtype::f32, {4}), invalid,
+      "normalize: `std` has a 0, and `zero_std` is error; give a larger std or an `epsilon`.");
   infer({.std = 0, .epsilon = 1e-5, .zero_std = ZeroStd::error}, Dtype::f32, {4});
 }
 
 TEST(NormalizePlan, KnowsWhenSamplesMix) {
   const OpDef& def = find_op("normalize").def;
   const ArraySpec x{Dtype::f32, {4, 5}};
-  const auto mixes = [&](const Normalize& settings) { return def.mixes_samples(&settings, {&x, 1}); };
+  const auto mixes = [&](const Normalize& settings) {
+    return def.mixes_samples(&settings, {&x, 1});
+  };
   EXPECT_TRUE(mixes({}));
   EXPECT_TRUE(mixes({.layout = Layout::nc}));
   EXPECT_FALSE(mixes({.per_sample = true}));

@@ -32,9 +32,10 @@ struct Moments {
 
 /// How the elements of one slice become results; `mean` is the distance from the pivot.
 ///
-/// The pivot is the slice's first element (0 when that is not finite), or the given mean. Distances from it are exact or
-/// rounded at 2^-53 of something no larger than std * sqrt(n), so sums of them are safe whatever the mean, u64 and i64
-/// lose nothing, and a slice of equal elements has a std of exactly 0.
+/// The pivot is the slice's first element (0 when that is not finite), or the given mean. Distances
+/// from it are exact or rounded at 2^-53 of something no larger than std * sqrt(n), so sums of them
+/// are safe whatever the mean, u64 and i64 lose nothing, and a slice of equal elements has a std of
+/// exactly 0.
 struct Scale {
   double mean = 0;
   double divisor = 1;
@@ -42,8 +43,8 @@ struct Scale {
 
 /// The f32 road: ((x - high) - low) / divisor, with high + low = pivot + mean to 48 bits.
 struct NarrowScale {
-  float high = 0, low = 0, divisor = 1;
-  bool fits = false;  ///< no overflow or loss on the way; else the f64 road is taken for this slice
+  float high, low, divisor;
+  bool fits;  ///< no overflow or loss on the way; else the f64 road is taken for this slice
 };
 NarrowScale narrow(const Scale& scale, double pivot);
 
