@@ -221,6 +221,19 @@ inline Spec counting_spec(Device device, SourcePtr source = std::make_shared<Cou
   return spec;
 }
 
+inline std::shared_ptr<const Plan> plan_of(Spec spec, std::int64_t batch_size = 0) {
+  return compile(std::make_shared<const Spec>(std::move(spec)), batch_size);
+}
+
+inline StageSpec with(StageSpec stage, std::vector<std::string> inputs,
+                      std::vector<std::string> outputs) {
+  stage.inputs = std::move(inputs);
+  stage.outputs = std::move(outputs);
+  return stage;
+}
+
+inline StageSpec clip(double low) { return stage("clip", Clip{.min = low}); }
+
 /// Integers of an array of a batch, on the host.
 inline std::vector<std::int64_t> integers(const Array& x) {
   const Context context = kit::context(x.device());

@@ -369,13 +369,6 @@ class Planner {
 
 }  // namespace
 
-std::int64_t tail_rows(const Spec& spec) {
-  if (spec.source == nullptr || spec.batch_size < 1 ||
-      spec.last_batch_policy != LastBatchPolicy::partial)
-    return 0;
-  return spec.source->size() % spec.batch_size;
-}
-
 std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size) {
   Mistakes mistakes;
   check_settings(*spec, mistakes);

@@ -77,10 +77,6 @@ struct Plan {
   bool has_steps_on(DeviceKind kind) const;
 };
 
-/// Rows of the last batch of an epoch when it is smaller than the others and delivered; 0 when
-/// there is none.
-std::int64_t tail_rows(const Spec& spec);
-
 /// Checks everything that can be known without data and a GPU, and orders the work. `batch_size`
 /// overrides the spec's (the last, smaller batch of an epoch has a plan of its own; without the
 /// override it is checked too). Errors: every mistake at once, a line each, with its position; kind

@@ -48,4 +48,8 @@ struct Spec {
   Position batch_size_position, source_position, output_position;
 };
 
+/// Rows of the last batch of an epoch when it is smaller than the others and delivered; 0 when
+/// there is none.
+std::int64_t tail_rows(const Spec& spec);
+
 }  // namespace forebay
