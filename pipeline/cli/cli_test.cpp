@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <forebay/ops/registry.h>
@@ -273,7 +274,7 @@ TEST_F(Cli, JsonIsAllThatStdoutHolds) {
   EXPECT_LE(json["wait_share"].get<double>(), 1);
   ASSERT_EQ(json["steps"].size(), 1u);
   EXPECT_EQ(json["steps"][0]["label"], "clip");
-  EXPECT_EQ(json["steps"][0]["runs"], 3);
+  EXPECT_GE(json["steps"][0]["runs"], 3);  // batches ahead were made too
   EXPECT_EQ(json["returned_bytes"], 0);
 }
 
@@ -354,7 +355,7 @@ TEST_F(Cli, OpsListsEveryOp) {
   EXPECT_EQ(static_cast<std::size_t>(std::count(got.out.begin(), got.out.end(), '\n')),
             registry().size() + 1);
   for (const OpEntry& entry : registry()) {
-    EXPECT_TRUE(has(got.out, "\n" + std::string(entry.def.name) + " ")) << entry.def.name;
+    EXPECT_TRUE(has(got.out, fmt::format("\n{} ", entry.def.name))) << entry.def.name;
     EXPECT_TRUE(has(got.out, std::string(entry.def.summary))) << entry.def.name;
   }
 }

@@ -16,16 +16,16 @@ std::string to_text(const RunReport& report) {
   if (report.files > 0) text += fmt::format("{} files saved in {}\n", report.files, report.folder);
 
   std::vector<std::vector<std::string>> rows;
-  const auto add = [&](const std::string& label, double total_ms, std::int64_t runs) {
-    rows.push_back({label,
-                    runs > 0 ? fmt::format("{:.3f}", total_ms / static_cast<double>(runs)) : "-",
-                    fmt::format("{}", runs), fmt::format("{:.1f}", total_ms)});
-  };
-  add("read the samples", stats.read_ms, stats.batches);
-  for (const Stats::Step& step : stats.steps)
-    add(step.label, step.total_ms, step.runs);
-  add("wait for a free slot", stats.blocked_ms, stats.batches);
-  text += "\n" + table({"step", "ms each", "times", "ms in all"}, rows);
+  // What the source and the slots cost is known in all, not by the batch.
+  rows.push_back({"read the samples", "", "", fmt::format("{:.1f}", stats.read_ms)});
+  for (const Stats::Step& step : stats.steps) {
+    const double each = step.runs > 0 ? step.total_ms / static_cast<double>(step.runs) : 0;
+    rows.push_back({step.label, fmt::format("{:.3f}", each), fmt::format("{}", step.runs),
+                    fmt::format("{:.1f}", step.total_ms)});
+  }
+  rows.push_back({"wait for a free slot", "", "", fmt::format("{:.1f}", stats.blocked_ms)});
+  text += '\n';
+  text += table({"step", "ms each", "times", "ms in all"}, rows);
   if (stats.copied_bytes > 0)
     text += fmt::format("\n{} bytes copied to the device\n", stats.copied_bytes);
   if (stats.returned_bytes > 0)

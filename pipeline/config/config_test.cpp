@@ -419,7 +419,7 @@ TEST_F(Config, ReadsTheExampleOfEveryOp) {
 
 /// The page lists every key as the table does.
 TEST(ConfigPage, ListsEveryKey) {
-  std::ifstream file(std::filesystem::path(__FILE__).parent_path() / "README.md");
+  std::ifstream file(FOREBAY_CONFIG_PAGE);
   if (!file) GTEST_SKIP() << "the page lies with the source code, which is not here";
   std::ostringstream page;
   page << file.rdbuf();

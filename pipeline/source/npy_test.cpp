@@ -15,7 +15,7 @@
 namespace forebay {
 namespace {
 
-using namespace std::string_literals;
+using namespace std::literals;
 
 std::string bytes_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -326,8 +326,8 @@ TEST(NpyFuzz, AnyHeaderIsReadOrRefused) {
   const std::string seeds[] = {npy(dict("<f4", "(3, 4)"), std::string(48, 'd')),
                                npy(dict(">c16", "(1, 2)"), std::string(32, 'd'), 2),
                                npy(dict("|b1", "()", "True"), "d", 3)};
-  const std::string spice =
-      "{}()[]'\":,.-0123456789LTFalse<>=|fiucbOUVSMm \n\\\x93\xff\x80"s + '\0';
+  const std::string_view spice =
+      "{}()[]'\":,.-0123456789LTFalse<>=|fiucbOUVSMm \n\\\x93\xff\x80\0"sv;
   int read = 0, refused = 0;
   for (int round = 0; round < 30000; ++round) {
     std::string bytes = seeds[round % 3];
