@@ -46,15 +46,18 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
 
 namespace {
 
-void check_source(const Spec& spec, Mistakes& mistakes) {
+/// True when there is nothing wrong.
+bool check_source(const Spec& spec, Mistakes& mistakes) {
+  bool right = true;
   const auto add = [&](const std::string& text) {
     mistakes.add(Mistakes::kSettings, spec.source_position, text);
+    right = false;
   };
   if (spec.source == nullptr) {
     mistakes.add(Mistakes::kSettings,
                  spec.source_position.file.empty() ? spec.position : spec.source_position,
                  "the pipeline has no source; name where its samples come from.");
-    return;
+    return false;
   }
   const std::string title = "source " + spec.source->describe();
   const auto& columns = spec.source->columns();
@@ -82,11 +85,12 @@ void check_source(const Spec& spec, Mistakes& mistakes) {
                       column.name, to_string(column.shape)));
     }
   }
+  return right;
 }
 
 }  // namespace
 
-void check_settings(const Spec& spec, Mistakes& mistakes) {
+bool check_settings(const Spec& spec, Mistakes& mistakes) {
   const auto at_least = [&](const Position& position, const char* name, std::int64_t value,
                             std::int64_t least) {
     if (value < least) {
@@ -98,7 +102,7 @@ void check_settings(const Spec& spec, Mistakes& mistakes) {
   at_least(spec.position, "num_threads", spec.num_threads, 0);
   at_least(spec.position, "prefetch_queue_depth", spec.prefetch_queue_depth, 1);
   at_least(spec.position, "max_held_batches", spec.max_held_batches, 1);
-  check_source(spec, mistakes);
+  return check_source(spec, mistakes);
 }
 
 }  // namespace forebay

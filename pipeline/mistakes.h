@@ -38,7 +38,7 @@ std::string quoted(const std::vector<std::string>& names);
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names);
 
 /// Adds everything that is wrong with the numbers and the source of `spec`, apart from its stages
-/// and output.
-void check_settings(const Spec& spec, Mistakes& mistakes);
+/// and output. True when the source's columns are good enough to check the stages with.
+bool check_settings(const Spec& spec, Mistakes& mistakes);
 
 }  // namespace forebay

@@ -77,6 +77,7 @@ class Planner {
     for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
       const Column& column = columns[index(i)];
       ArraySpec spec{column.dtype, {plan_.batch_size}};
+      if (!flow_.versions[index(i)].known) continue;
       for (const std::int64_t extent : column.shape)
         spec.shape.push_back(extent);
       const int value = add_value({.kind = PlanValue::Kind::column,
@@ -371,9 +372,11 @@ class Planner {
 
 std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size) {
   Mistakes mistakes;
-  check_settings(*spec, mistakes);
+  const bool has_columns = check_settings(*spec, mistakes);
   if (spec->source == nullptr) mistakes.raise();
   Dataflow flow = resolve_fields(*spec, mistakes);
+  for (Dataflow::Version& version : flow.versions)
+    version.known = version.known && has_columns;
   // Shapes are checked behind other mistakes too, with a batch that is surely legal.
   const std::int64_t rows =
       batch_size > 0 ? batch_size : std::max<std::int64_t>(spec->batch_size, 1);

@@ -68,6 +68,7 @@ TEST(PlanErrors, Sources) {
   source->columns_ = {{"x", Dtype::f32, {1, 1, 1, 1, 1, 1, 1, 1}}, {"x", Dtype::u8, {3, -1}}};
   Spec spec = counting_spec(Device::cpu(), source);
   spec.source_position = at(4, 9);
+  spec.stages = {clip(0)};  // what reads such columns is not checked
   spec.last_batch_policy = LastBatchPolicy::drop;
   EXPECT_ERROR(plan_of(spec), invalid,
                "train.yaml:4:9: source bad: its size is -1; it must be at least 0.\n"
