@@ -13,7 +13,7 @@ setup:
 test: build
 	@ctest --preset $(PRESET)
 demo: build
-	@build/$(PRESET)/bin/digits
+	@OMP_WAIT_POLICY=PASSIVE build/$(PRESET)/examples/digits/digits --accuracy 0.93
 install: build
 	@cmake --install build/$(PRESET) --prefix $(or $(PREFIX),build/$(PRESET)/install)
 clean:

@@ -16,10 +16,8 @@ double train(const std::string& folder) {
   torch::optim::Adam optimizer(net->parameters());
   torch::Tensor loss;
   for (int epoch = 0; epoch < 5; ++epoch) {
-    for (auto& batch : forebay::torch::batches(
-             pipeline, epoch)) {  // the stream waits for the batch, not the host
-      loss = torch::cross_entropy_loss(net->forward(batch["image"]),
-                                       batch["label"]);  // tensors without a copy
+    for (auto& batch : forebay::torch::batches(pipeline, epoch)) {  // the host does not wait
+      loss = torch::cross_entropy_loss(net->forward(batch["image"]), batch["label"]);  // no copy
       optimizer.zero_grad();
       loss.backward();
       optimizer.step();
