@@ -285,9 +285,9 @@ TEST(NpyErrors, RefuseAMalformedDict) {
   expect("{'shape': (3,", "its end where an extent belongs");
   expect("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x",
          "`x` at byte 56 after the closing brace");
-  expect("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}"s + '\0',
+  expect("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}\0"s,
          "`\\x00` at byte 55 after the closing brace");
-  expect("{"s + '\0' + "'descr': '<f4'}", "`\\x00` at byte 1 where a string belongs");
+  expect("{\0'descr': '<f4'}"s, "`\\x00` at byte 1 where a string belongs");
 }
 
 TEST(NpyErrors, RefuseAHeaderLengthThatLies) {
@@ -348,7 +348,7 @@ TEST(NpyFuzz, AnyHeaderIsReadOrRefused) {
         default:
           bytes[at] = c;
       }
-      if (bytes.empty()) bytes = "x";
+      if (bytes.empty()) bytes.assign(1, 'x');
     }
     try {
       const NpyHeader header =
