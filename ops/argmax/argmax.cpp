@@ -1,0 +1,74 @@
+#include <forebay/ops/argmax/argmax.h>
+
+#include <forebay/array/require.h>
+#include <forebay/ops/checks.h>
+
+namespace forebay {
+
+void Argmax::fields(FieldVisitor& visitor) {
+  visitor.on({.name = "axis",
+              .doc = "Axis of the batch array to search; negative ones count from the last.",
+              .alias = "dim"},
+             axis);
+  visitor.on({.name = "keepdims",
+              .doc = "Keep the axis, with extent 1, instead of dropping it.",
+              .alias = "keepdim"},
+             keepdims);
+}
+
+namespace {
+
+/// The axis from 0 on. Errors: invalid, as `argmax` says.
+int searched_axis(const Argmax& settings, const Dims& shape) {
+  FOREBAY_REQUIRE(shape.rank > 0, invalid,
+                  "argmax: `x` is a scalar, shape (); it must have an axis to search.");
+  FOREBAY_REQUIRE(settings.axis >= -shape.rank && settings.axis < shape.rank, invalid,
+                  "argmax: `axis` is {}, but `x` has shape {}; it must be from {} to {}.",
+                  settings.axis, to_string(shape), -shape.rank, shape.rank - 1);
+  return static_cast<int>(settings.axis < 0 ? settings.axis + shape.rank : settings.axis);
+}
+
+std::vector<ArraySpec> infer(const Argmax& settings, std::span<const ArraySpec> inputs) {
+  check_dtype("argmax", "x", inputs[0].dtype, kReals);
+  const Dims& shape = inputs[0].shape;
+  const int axis = searched_axis(settings, shape);
+  FOREBAY_REQUIRE(shape[axis] > 0, invalid,
+                  "argmax: axis {} of `x` with shape {} is empty; it must have at least one "
+                  "element. Search another `axis`.",
+                  settings.axis, to_string(shape));
+  Dims out = kept_shape(shape, AxisSet{1} << axis);
+  if (settings.keepdims) {
+    out = shape;
+    out[axis] = 1;
+  }
+  return {{Dtype::i64, out}};
+}
+
+bool mixes_samples(const void* raw, std::span<const ArraySpec> inputs) {
+  return searched_axis(*static_cast<const Argmax*>(raw), inputs[0].shape) == 0;
+}
+
+}  // namespace
+
+OpDef argmax_def() {
+  OpDef def = define_op<Argmax, infer>({
+      .name = "argmax",
+      .summary = "The position of the greatest element along an axis.",
+      .example = "{op: argmax, axis: -1}",
+  });
+  def.mixes_samples = mixes_samples;
+  return def;
+}
+
+Array argmax(const Array& x, const Argmax& settings, const Context& context) {
+  return run_single("argmax", settings, {x}, context);
+}
+
+namespace argmax_detail {
+
+Slices searched_slices(const Argmax& settings, const Dims& shape) {
+  return slices_of(shape, AxisSet{1} << searched_axis(settings, shape));
+}
+
+}  // namespace argmax_detail
+}  // namespace forebay
