@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include <forebay/array/arena.h>
 #include <forebay/array/require.h>
@@ -20,11 +21,26 @@ class CpuPoint final : public EventPoint {
     changed_.wait(lock, [&] { return passed_; });
     if (failure_) std::rethrow_exception(failure_);
   }
+  void when_passed(std::function<void()> signal) const override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!passed_) {
+        signals_.push_back(std::move(signal));
+        return;
+      }
+    }
+    signal();
+  }
   void pass(std::exception_ptr failure) {
-    const std::lock_guard lock(mutex_);
-    passed_ = true;
-    failure_ = std::move(failure);
-    changed_.notify_all();
+    std::vector<std::function<void()>> signals;
+    {
+      const std::lock_guard lock(mutex_);
+      passed_ = true;
+      failure_ = std::move(failure);
+      signals.swap(signals_);
+      changed_.notify_all();
+    }
+    for (const auto& signal : signals) signal();
   }
 
  private:
@@ -32,6 +48,7 @@ class CpuPoint final : public EventPoint {
   mutable std::condition_variable changed_;
   bool passed_ = false;
   std::exception_ptr failure_;
+  mutable std::vector<std::function<void()>> signals_;
 };
 
 class CpuEvent final : public EventState {

@@ -18,6 +18,12 @@ class EventPoint {
   /// Blocks the calling thread until the work before the point is done. Safe from any thread, and
   /// after the stream and the event are gone. Errors: what that work failed with (CPU), or device.
   virtual void wait() const = 0;
+  /// Calls `signal` once, when the point has passed (also when the work before it failed): at once when it
+  /// has already, on the CPU else in the thread that passes it. `signal` does little and does not throw.
+  virtual void when_passed(std::function<void()> signal) const {
+    wait();
+    signal();
+  }
 };
 
 /// Safe to use from any thread.
@@ -43,7 +49,7 @@ class StreamState {
   virtual void* native() const { return nullptr; }
   /// Later work waits for the event's recording at the time of this call. The event may be of any
   /// device: a CPU stream waits for `event.point()` in its thread; a CUDA stream waits for a CUDA
-  /// event on the device, and for `event.point()` of a CPU event in a host function. When that
+  /// event on the device, and for `event.point()` of a CPU event through memory that it sets. When that
   /// point has failed, so has this stream: what it threw is thrown by `synchronize`.
   virtual void wait(const EventState& event) = 0;
   /// `event` is of this stream's device.

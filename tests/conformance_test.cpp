@@ -108,8 +108,8 @@ TEST(ConformanceCoverage, EveryOpAcceptsSomething) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Conformance, testing::ValuesIn(cases()), [](const auto& info) {
-  return fmt::format("{}_{}_{}", info.param.op, name_of(info.param.dtype), info.param.device.is_cuda() ? "cuda" : "cpu");
+INSTANTIATE_TEST_SUITE_P(Ops, Conformance, testing::ValuesIn(cases()), [](const auto& test) {
+  return fmt::format("{}_{}_{}", test.param.op, name_of(test.param.dtype), test.param.device.is_cuda() ? "cuda" : "cpu");
 });
 
 }  // namespace

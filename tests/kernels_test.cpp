@@ -65,7 +65,7 @@ std::vector<std::string> names() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Kernels, testing::ValuesIn(names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, Kernels, testing::ValuesIn(names()), [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace forebay

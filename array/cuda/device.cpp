@@ -58,12 +58,7 @@ struct Driver {
 
 template <class Function>
 void find_entry(const char* name, Function*& function) {
-  void* entry = nullptr;
-  check(cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, nullptr),
-        "cudaGetDriverEntryPointByVersion");
-  FOREBAY_REQUIRE(entry != nullptr, device,
-                  "the CUDA driver has no function {}; update the driver.", name);
-  function = reinterpret_cast<Function*>(entry);
+  function = reinterpret_cast<Function*>(driver_function(name));
 }
 
 const Driver& driver() {
@@ -150,6 +145,15 @@ int device_in_use() {
     if (contexts()[device].load() != nullptr) return static_cast<int>(device);
   }
   return 0;
+}
+
+void* driver_function(const char* name) {
+  void* entry = nullptr;
+  check(cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, nullptr),
+        "cudaGetDriverEntryPointByVersion");
+  FOREBAY_REQUIRE(entry != nullptr, device,
+                  "the CUDA driver has no function {}; update the driver.", name);
+  return entry;
 }
 
 }  // namespace forebay::cuda

@@ -264,6 +264,22 @@ TEST_F(CudaRuntime, HandlesOfBorrowedStreamsDoNotWait) {
   cudaStreamDestroy(native);
 }
 
+TEST_F(CudaRuntime, AnOwnerMayHoldTheStreamThatItIsKeptFor) {
+  std::weak_ptr<Stream> watch;
+  {
+    const auto stream = std::make_shared<Stream>(Stream::create(Device::cuda()));
+    watch = stream;
+    spin(*stream);
+    stream->keep(stream);
+  }
+  const Stream another = Stream::create(Device::cuda());
+  for (int i = 0; i < 100 && !watch.expired(); ++i) {
+    std::this_thread::sleep_for(10ms);
+    another.synchronize();
+  }
+  EXPECT_TRUE(watch.expired());
+}
+
 TEST_F(CudaRuntime, AThreadsDeviceIsAsItWas) {
   const int last = cuda_device_count() - 1;
   std::jthread([&] {

@@ -7,13 +7,15 @@
 #include <forebay/array/cuda/check.h>
 #include <forebay/array/cuda/device.h>
 #include <forebay/array/cuda/event.h>
+#include <forebay/array/cuda/signal.h>
 #include <forebay/array/error.h>
 
 namespace forebay::cuda {
 namespace {
 
-/// Holds owners until the stream has passed a point. They are dropped in the threads that call it,
-/// never in a host function, where a deleter could not call CUDA.
+/// Holds owners until a stream has passed a point. They are dropped in the threads that call it,
+/// never in a host function, where a deleter could not call CUDA. One for all streams: an owner may hold a handle of
+/// the stream that it is kept for, which would keep itself alive through a keeper of that stream.
 class Keeper {
  public:
   void keep(std::shared_ptr<const void> owner, int device, cudaStream_t stream) {
@@ -42,6 +44,11 @@ class Keeper {
   std::mutex mutex_;
   std::vector<Entry> entries_;
 };
+
+Keeper& keeper() {
+  static auto& found = *new Keeper;  // streams may outlive main
+  return found;
+}
 
 /// The first failure of a stream's host tasks.
 class Failure {
@@ -76,8 +83,7 @@ struct HostTask {
 
 class CudaStream : public StreamState {
  public:
-  CudaStream(cudaStream_t stream, int device, std::shared_ptr<Keeper> keeper)
-      : stream_(stream), device_(device), keeper_(std::move(keeper)) {}
+  CudaStream(cudaStream_t stream, int device) : stream_(stream), device_(device) {}
 
   Device device() const override { return Device::cuda(device_); }
   void* native() const override { return stream_; }
@@ -91,7 +97,12 @@ class CudaStream : public StreamState {
                                 cudaEventWaitDefault),
             "cudaStreamWaitEvent");
     } else {
-      enqueue([point = std::move(point)] { point->wait(); });
+      const DeviceGuard guard(device_);
+      auto word = signal_word();
+      wait_for_word(stream_, *word);
+      point->when_passed([word] { signal(*word); });
+      keep(word);
+      enqueue([point = std::move(point)] { point->wait(); });  // has passed: takes over its failure
     }
   }
 
@@ -113,9 +124,9 @@ class CudaStream : public StreamState {
           .push_back(std::move(owner));
       return;
     }
-    keeper_->drop_passed();
+    keeper().drop_passed();
     try {
-      keeper_->keep(owner, device_, stream_);
+      keeper().keep(owner, device_, stream_);
     } catch (...) {
       cudaStreamSynchronize(stream_);  // nothing else can tell when `owner` may go
       throw;
@@ -127,7 +138,7 @@ class CudaStream : public StreamState {
       const DeviceGuard guard(device_);
       check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
     }
-    keeper_->drop_passed();
+    keeper().drop_passed();
     if (const auto failure = failure_->get()) std::rethrow_exception(failure);
   }
 
@@ -143,7 +154,6 @@ class CudaStream : public StreamState {
     return known && status != cudaStreamCaptureStatusNone;
   }
 
-  std::shared_ptr<Keeper> keeper_;
   std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();
   Owners captured_elsewhere_;  // by a capture that is not a Graph of ours: held until this stream
                                // is closed
@@ -151,25 +161,18 @@ class CudaStream : public StreamState {
 
 class OwnedStream final : public CudaStream {
  public:
-  OwnedStream(cudaStream_t stream, int device)
-      : CudaStream(stream, device, std::make_shared<Keeper>()) {}
+  using CudaStream::CudaStream;
 
   ~OwnedStream() override {
     try {
       const DeviceGuard guard(device_);
       cudaStreamSynchronize(stream_);
+      keeper().drop_passed();
       cudaStreamDestroy(stream_);
     } catch (const Error&) {  // the process is ending, or the device has failed
     }
   }
 };
-
-/// Shared by all borrowed streams, whose handles come and go without waiting for their work; never
-/// destroyed.
-std::shared_ptr<Keeper> borrowed_keeper() {
-  static const auto& keeper = *new std::shared_ptr<Keeper>(std::make_shared<Keeper>());
-  return keeper;
-}
 
 }  // namespace
 
@@ -181,8 +184,7 @@ std::shared_ptr<StreamState> make_stream(int device) {
 }
 
 std::shared_ptr<StreamState> borrow_stream(void* cuda_stream, int device) {
-  return std::make_shared<CudaStream>(static_cast<cudaStream_t>(cuda_stream), device,
-                                      borrowed_keeper());
+  return std::make_shared<CudaStream>(static_cast<cudaStream_t>(cuda_stream), device);
 }
 
 }  // namespace forebay::cuda
