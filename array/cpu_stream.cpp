@@ -21,7 +21,7 @@ class CpuPoint final : public EventPoint {
     changed_.wait(lock, [&] { return passed_; });
     if (failure_) std::rethrow_exception(failure_);
   }
-  void when_passed(std::function<void()> signal) const override {
+  void when_passed(Signal signal) const override {
     {
       const std::lock_guard lock(mutex_);
       if (!passed_) {
@@ -29,18 +29,19 @@ class CpuPoint final : public EventPoint {
         return;
       }
     }
-    signal();
+    signal(failure_);
   }
   void pass(std::exception_ptr failure) {
-    std::vector<std::function<void()>> signals;
+    std::vector<Signal> signals;
     {
       const std::lock_guard lock(mutex_);
       passed_ = true;
-      failure_ = std::move(failure);
+      failure_ = failure;
       signals.swap(signals_);
       changed_.notify_all();
     }
-    for (const auto& signal : signals) signal();
+    for (const auto& signal : signals)
+      signal(failure);
   }
 
  private:
@@ -48,7 +49,7 @@ class CpuPoint final : public EventPoint {
   mutable std::condition_variable changed_;
   bool passed_ = false;
   std::exception_ptr failure_;
-  mutable std::vector<std::function<void()>> signals_;
+  mutable std::vector<Signal> signals_;
 };
 
 class CpuEvent final : public EventState {
@@ -144,8 +145,16 @@ class CpuStream final : public StreamState {
   Device device() const override { return Device::cpu(); }
 
   void wait(const EventState& event) override {
-    if (auto point = event.point())
-      queue_->push({[point = std::move(point)] { point->wait(); }, nullptr});
+    auto point = event.point();
+    if (point == nullptr) return;
+    if (event.device().is_cuda()) {
+      // This stream's thread must not call CUDA: somebody who enqueues for a GPU that waits for this very thread may
+      // be holding CUDA up, with a full queue.
+      const auto passed = std::make_shared<CpuPoint>();
+      point->when_passed([passed](std::exception_ptr failure) { passed->pass(std::move(failure)); });
+      point = passed;
+    }
+    queue_->push({[point = std::move(point)] { point->wait(); }, nullptr});
   }
 
   void record(EventState& event) override { static_cast<CpuEvent&>(event).set(push_point()); }

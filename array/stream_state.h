@@ -2,6 +2,7 @@
 
 // Internal: what stands behind Stream and Event. One subclass of each per kind of device.
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,12 +19,10 @@ class EventPoint {
   /// Blocks the calling thread until the work before the point is done. Safe from any thread, and
   /// after the stream and the event are gone. Errors: what that work failed with (CPU), or device.
   virtual void wait() const = 0;
-  /// Calls `signal` once, when the point has passed (also when the work before it failed): at once when it
-  /// has already, on the CPU else in the thread that passes it. `signal` does little and does not throw.
-  virtual void when_passed(std::function<void()> signal) const {
-    wait();
-    signal();
-  }
+  /// Calls `signal` once, when the point has passed, with what the work before it failed with: at once, in the
+  /// thread that passes it, or in one of CUDA's, so `signal` does little, calls no CUDA and does not throw.
+  using Signal = std::function<void(std::exception_ptr failure)>;
+  virtual void when_passed(Signal signal) const = 0;
 };
 
 /// Safe to use from any thread.
@@ -48,7 +47,7 @@ class StreamState {
   /// cudaStream_t on CUDA, null on the CPU.
   virtual void* native() const { return nullptr; }
   /// Later work waits for the event's recording at the time of this call. The event may be of any
-  /// device: a CPU stream waits for `event.point()` in its thread; a CUDA stream waits for a CUDA
+  /// device: a CPU stream waits for `event.point()` to signal; a CUDA stream waits for a CUDA
   /// event on the device, and for `event.point()` of a CPU event through memory that it sets. When that
   /// point has failed, so has this stream: what it threw is thrown by `synchronize`.
   virtual void wait(const EventState& event) = 0;

@@ -1,5 +1,9 @@
 #include <forebay/array/cuda/event.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include <forebay/array/cuda/backend.h>
 #include <forebay/array/cuda/capture.h>
 #include <forebay/array/cuda/check.h>
@@ -7,6 +11,58 @@
 #include <forebay/array/error.h>
 
 namespace forebay::cuda {
+namespace {
+
+/// Streams that each wait for one event at a time, so that no wait is behind another. Never destroyed.
+class Helpers {
+ public:
+  cudaStream_t take(int device) {
+    {
+      const std::lock_guard lock(mutex_);
+      auto& idle = idle_[device];
+      if (!idle.empty()) {
+        const cudaStream_t stream = idle.back();
+        idle.pop_back();
+        return stream;
+      }
+    }
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    return stream;
+  }
+  void put_back(int device, cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    idle_[device].push_back(stream);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::vector<cudaStream_t>> idle_;
+};
+
+Helpers& helpers() {
+  static auto& found = *new Helpers;
+  return found;
+}
+
+/// What CUDA calls when a helper has passed the event.
+struct Call {
+  EventPoint::Signal signal;
+  int device;
+
+  static void CUDART_CB run(cudaStream_t stream, cudaError_t status, void* object) {
+    const std::unique_ptr<Call> call(static_cast<Call*>(object));
+    std::exception_ptr failure;
+    if (status != cudaSuccess) {
+      failure = std::make_exception_ptr(Error(
+          ErrorKind::device, std::string("CUDA failed before an event: ") + cudaGetErrorString(status)));
+    }
+    call->signal(failure);
+    helpers().put_back(call->device, stream);
+  }
+};
+
+}  // namespace
 
 CudaPoint::CudaPoint(int device, unsigned flags) : device_(device) {
   const DeviceGuard guard(device_);
@@ -24,6 +80,17 @@ CudaPoint::~CudaPoint() {
 void CudaPoint::wait() const {
   const DeviceGuard guard(device_);
   check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+}
+
+void CudaPoint::when_passed(Signal signal) const {
+  const DeviceGuard guard(device_);
+  const RelaxedCapture relaxed;
+  auto call = std::make_unique<Call>(Call{std::move(signal), device_});
+  const cudaStream_t stream = helpers().take(device_);
+  check(cudaStreamWaitEvent(stream, event_, cudaEventWaitDefault), "cudaStreamWaitEvent");
+  // Not cudaLaunchHostFunc: that calls nobody after the device has failed, and who waits would wait for good.
+  check(cudaStreamAddCallback(stream, Call::run, call.get(), 0), "cudaStreamAddCallback");
+  call.release();
 }
 
 void CudaPoint::record(cudaStream_t stream) const {

@@ -17,6 +17,7 @@ class CudaPoint final : public EventPoint {
   CudaPoint(int device, unsigned flags);
   ~CudaPoint() override;
   void wait() const override;
+  void when_passed(Signal signal) const override;
   void record(cudaStream_t stream) const;
   /// True when the work before the last recording is done, or can never be (the device has failed).
   bool passed() const;

@@ -100,7 +100,7 @@ class CudaStream : public StreamState {
       const DeviceGuard guard(device_);
       auto word = signal_word();
       wait_for_word(stream_, *word);
-      point->when_passed([word] { signal(*word); });
+      point->when_passed([word](const std::exception_ptr&) { signal(*word); });
       keep(word);
       enqueue([point = std::move(point)] { point->wait(); });  // has passed: takes over its failure
     }
