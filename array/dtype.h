@@ -9,7 +9,7 @@
 
 namespace forebay {
 
-/// The element types of an array. Names are those of DESIGN's users: `u8` is NumPy's uint8, `c64` is
+/// The element types of an array. `u8` is NumPy's uint8, `c64` is
 /// complex64 (two f32). The order is part of the plan's hash: append only.
 enum class Dtype : std::uint8_t {
   boolean, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, c64, c128,
