@@ -13,6 +13,8 @@ struct Types {};
 
 using RealTypes = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
                         std::int32_t, std::int64_t, Half, BFloat16, float, double>;
+using RealTypesAndBool = Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                               std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
 
 /// Throws unsupported: "<op>: `<argument>` has dtype <dtype>; supported: <allowed>."
 [[noreturn]] void fail_dtype(const char* op, const char* argument, Dtype dtype, const Dtype* allowed, int count);

@@ -13,10 +13,6 @@ constexpr std::int64_t kTileElements = 4096;   // of a task, at least
 constexpr std::int64_t kUnitElements = 65536;  // longer slices are cut
 constexpr std::int64_t kMostColumns = 256;
 
-using ElementTypes =
-    Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
-          std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
-
 /// What elements are compared as: exact.
 template <class T>
 using Key = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
@@ -121,7 +117,7 @@ std::unique_ptr<Body> argmax_cpu(const Op& op, const Problem& problem, const Con
   const ArraySpec& x = problem.inputs[0];
   const Slices slices = argmax_detail::searched_slices(op.settings<Argmax>(), x.shape);
   std::unique_ptr<Body> body;
-  dispatch(ElementTypes{}, x.dtype, "argmax", "x",
+  dispatch(RealTypesAndBool{}, x.dtype, "argmax", "x",
            [&]<class T>(Type<T>) { body = std::make_unique<ArgmaxCpu<T>>(slices); });
   return body;
 }

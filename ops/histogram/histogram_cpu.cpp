@@ -22,10 +22,6 @@ constexpr std::int64_t kUnitElements = 65536;
 constexpr std::int64_t kMostColumns = 256;
 constexpr std::int64_t kCachedCounters = 4096;
 
-using ElementTypes =
-    Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
-          std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
-
 /// What elements are compared as: exact for every dtype, and few, so that little code is compiled
 /// per dtype.
 template <class T>
@@ -123,7 +119,7 @@ class HistogramCpu final : public Body {
         tile(slices_, columns,
              std::max(kUnitElements / std::max<std::int64_t>(chunk, 1), 4 * (plan_.bins + 1)));
     if (weighted_) {
-      dispatch(ElementTypes{}, problem.inputs[1].dtype, "histogram", "weights",
+      dispatch(RealTypesAndBool{}, problem.inputs[1].dtype, "histogram", "weights",
                [&]<class T>(Type<T>) { load_weights_ = load<T, double>; });
     }
   }
@@ -316,7 +312,7 @@ class HistogramCpu final : public Body {
 
 std::unique_ptr<Body> histogram_cpu(const Op& op, const Problem& problem, const Context&) {
   std::unique_ptr<Body> body;
-  dispatch(ElementTypes{}, problem.inputs[0].dtype, "histogram", "x", [&]<class T>(Type<T>) {
+  dispatch(RealTypesAndBool{}, problem.inputs[0].dtype, "histogram", "x", [&]<class T>(Type<T>) {
     body =
         std::make_unique<HistogramCpu<Key<T>>>(op.settings<Histogram>(), problem, load<T, Key<T>>);
   });

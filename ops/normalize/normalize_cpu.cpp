@@ -22,10 +22,6 @@ constexpr std::int64_t kUnitElements = 65536;
 constexpr std::int64_t kMostColumns = 256;
 constexpr std::int64_t kLanes = 64;
 
-using ElementTypes =
-    Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
-          std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
-
 template <class T>
 double to_double(T x) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -186,7 +182,7 @@ class NormalizeCpu final : public Body {
                      kUnitElements / std::clamp<std::int64_t>(slices_.columns, 1, kMostColumns))),
         is_narrow_(is_narrow(x.dtype, output)),
         is_empty_(count_of(x.shape) == 0) {
-    dispatch(ElementTypes{}, x.dtype, "normalize", "x",
+    dispatch(RealTypesAndBool{}, x.dtype, "normalize", "x",
              [&]<class T>(Type<T>) { reader_ = reader_of<T>(); });
     dispatch(Types<Half, BFloat16, float, double>{}, output, "normalize", "dtype",
              [&]<class T>(Type<T>) { writer_ = writer_of<T>(); });

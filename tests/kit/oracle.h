@@ -15,9 +15,7 @@
 // worth asking for.
 namespace forebay::kit {
 
-using RealsAndBool =
-    Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
-          std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
+using RealsAndBool = RealTypesAndBool;
 using Integers = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
                        std::int16_t, std::int32_t, std::int64_t>;
 using Floats = Types<Half, BFloat16, float, double>;
