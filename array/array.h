@@ -48,7 +48,9 @@ class Array {
   std::size_t bytes() const { return view_.bytes(); }
   const std::shared_ptr<void>& owner() const { return owner_; }
   template <class T>
-  T* as() const { return view_.as<T>(); }
+  T* as() const {
+    return view_.as<T>();
+  }
 
   /// Another view of the same memory; see view.h for the view functions.
   Array with_view(const ArrayView& view) const { return Array(view, owner_); }
@@ -56,7 +58,9 @@ class Array {
   Array slice(int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const {
     return with_view(forebay::slice(view_, axis, start, stop, step));
   }
-  Array broadcast_to(const Dims& shape) const { return with_view(forebay::broadcast_to(view_, shape)); }
+  Array broadcast_to(const Dims& shape) const {
+    return with_view(forebay::broadcast_to(view_, shape));
+  }
   Array reshape(const Dims& shape) const { return with_view(forebay::reshape(view_, shape)); }
 
  private:

@@ -151,7 +151,8 @@ class CpuStream final : public StreamState {
       // This stream's thread must not call CUDA: somebody who enqueues for a GPU that waits for this very thread may
       // be holding CUDA up, with a full queue.
       const auto passed = std::make_shared<CpuPoint>();
-      point->when_passed([passed](std::exception_ptr failure) { passed->pass(std::move(failure)); });
+      point->when_passed(
+          [passed](std::exception_ptr failure) { passed->pass(std::move(failure)); });
       point = passed;
     }
     queue_->push({[point = std::move(point)] { point->wait(); }, nullptr});

@@ -11,13 +11,15 @@ struct Type {
 template <class... Ts>
 struct Types {};
 
-using RealTypes = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
-                        std::int32_t, std::int64_t, Half, BFloat16, float, double>;
-using RealTypesAndBool = Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
-                               std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
+using RealTypes = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                        std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
+using RealTypesAndBool =
+    Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+          std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
 
 /// Throws unsupported: "<op>: `<argument>` has dtype <dtype>; supported: <allowed>."
-[[noreturn]] void fail_dtype(const char* op, const char* argument, Dtype dtype, const Dtype* allowed, int count);
+[[noreturn]] void fail_dtype(const char* op, const char* argument, Dtype dtype,
+                             const Dtype* allowed, int count);
 
 /// Calls `body(Type<T>{})` with the T among `Ts` whose dtype it is; an unsupported error otherwise.
 template <class... Ts, class Body>

@@ -12,12 +12,27 @@ namespace forebay {
 /// The element types of an array. `u8` is NumPy's uint8, `c64` is
 /// complex64 (two f32). The order is part of the plan's hash: append only.
 enum class Dtype : std::uint8_t {
-  boolean, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, c64, c128,
+  boolean,
+  u8,
+  u16,
+  u32,
+  u64,
+  i8,
+  i16,
+  i32,
+  i64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  c64,
+  c128,
 };
 
-inline constexpr Dtype kAllDtypes[] = {
-    Dtype::boolean, Dtype::u8,  Dtype::u16,  Dtype::u32, Dtype::u64, Dtype::i8,  Dtype::i16, Dtype::i32,
-    Dtype::i64,     Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64, Dtype::c64, Dtype::c128};
+inline constexpr Dtype kAllDtypes[] = {Dtype::boolean, Dtype::u8,  Dtype::u16,  Dtype::u32,
+                                       Dtype::u64,     Dtype::i8,  Dtype::i16,  Dtype::i32,
+                                       Dtype::i64,     Dtype::f16, Dtype::bf16, Dtype::f32,
+                                       Dtype::f64,     Dtype::c64, Dtype::c128};
 
 /// Host storage of the 16-bit floats. Arithmetic happens in float; conversion rounds to nearest even, once also from
 /// double; every NaN becomes 0x7fff, as on CUDA. The conversions have no branches, so that loops over them vectorise.
@@ -59,7 +74,9 @@ constexpr Dtype real_of(Dtype d) {
   return d == Dtype::c64 ? Dtype::f32 : d == Dtype::c128 ? Dtype::f64 : d;
 }
 /// The complex type over a float: f64 -> c128, every other real type -> c64.
-constexpr Dtype complex_of(Dtype d) { return d == Dtype::f64 || d == Dtype::c128 ? Dtype::c128 : Dtype::c64; }
+constexpr Dtype complex_of(Dtype d) {
+  return d == Dtype::f64 || d == Dtype::c128 ? Dtype::c128 : Dtype::c64;
+}
 
 /// C++ type -> Dtype, and back through dispatch.h.
 template <class T>
@@ -67,21 +84,36 @@ inline constexpr Dtype dtype_of = [] {
   static_assert(sizeof(T) == 0, "no Dtype for this C++ type");
   return Dtype::u8;
 }();
-template <> inline constexpr Dtype dtype_of<bool> = Dtype::boolean;
-template <> inline constexpr Dtype dtype_of<std::uint8_t> = Dtype::u8;
-template <> inline constexpr Dtype dtype_of<std::uint16_t> = Dtype::u16;
-template <> inline constexpr Dtype dtype_of<std::uint32_t> = Dtype::u32;
-template <> inline constexpr Dtype dtype_of<std::uint64_t> = Dtype::u64;
-template <> inline constexpr Dtype dtype_of<std::int8_t> = Dtype::i8;
-template <> inline constexpr Dtype dtype_of<std::int16_t> = Dtype::i16;
-template <> inline constexpr Dtype dtype_of<std::int32_t> = Dtype::i32;
-template <> inline constexpr Dtype dtype_of<std::int64_t> = Dtype::i64;
-template <> inline constexpr Dtype dtype_of<Half> = Dtype::f16;
-template <> inline constexpr Dtype dtype_of<BFloat16> = Dtype::bf16;
-template <> inline constexpr Dtype dtype_of<float> = Dtype::f32;
-template <> inline constexpr Dtype dtype_of<double> = Dtype::f64;
-template <> inline constexpr Dtype dtype_of<std::complex<float>> = Dtype::c64;
-template <> inline constexpr Dtype dtype_of<std::complex<double>> = Dtype::c128;
+template <>
+inline constexpr Dtype dtype_of<bool> = Dtype::boolean;
+template <>
+inline constexpr Dtype dtype_of<std::uint8_t> = Dtype::u8;
+template <>
+inline constexpr Dtype dtype_of<std::uint16_t> = Dtype::u16;
+template <>
+inline constexpr Dtype dtype_of<std::uint32_t> = Dtype::u32;
+template <>
+inline constexpr Dtype dtype_of<std::uint64_t> = Dtype::u64;
+template <>
+inline constexpr Dtype dtype_of<std::int8_t> = Dtype::i8;
+template <>
+inline constexpr Dtype dtype_of<std::int16_t> = Dtype::i16;
+template <>
+inline constexpr Dtype dtype_of<std::int32_t> = Dtype::i32;
+template <>
+inline constexpr Dtype dtype_of<std::int64_t> = Dtype::i64;
+template <>
+inline constexpr Dtype dtype_of<Half> = Dtype::f16;
+template <>
+inline constexpr Dtype dtype_of<BFloat16> = Dtype::bf16;
+template <>
+inline constexpr Dtype dtype_of<float> = Dtype::f32;
+template <>
+inline constexpr Dtype dtype_of<double> = Dtype::f64;
+template <>
+inline constexpr Dtype dtype_of<std::complex<float>> = Dtype::c64;
+template <>
+inline constexpr Dtype dtype_of<std::complex<double>> = Dtype::c128;
 
 namespace detail {
 
@@ -112,7 +144,8 @@ inline Half::Half(float value) {
   const float magnitude = std::bit_cast<float>(word & 0x7fffffffu);
   const std::uint32_t exponent = twice & 0xff000000u;
   const std::uint32_t bias = detail::select(exponent < 0x71000000u, 0x71000000u, exponent);
-  const float rounded = std::bit_cast<float>((bias >> 1) + 0x07800000u) + magnitude * 0x1p+112f * 0x1p-110f;
+  const float rounded =
+      std::bit_cast<float>((bias >> 1) + 0x07800000u) + magnitude * 0x1p+112f * 0x1p-110f;
   const auto sum = std::bit_cast<std::uint32_t>(rounded);
   const std::uint32_t unsigned_bits = ((sum >> 13) & 0x7c00u) + (sum & 0x0fffu);
   bits = static_cast<std::uint16_t>(
@@ -125,8 +158,9 @@ inline Half::operator float() const {
   const std::uint32_t twice = word + word;
   const float normal = std::bit_cast<float>((twice >> 4) + 0x70000000u) * 0x1p-112f;
   const float subnormal = std::bit_cast<float>((twice >> 17) | 0x3f000000u) - 0.5f;
-  const std::uint32_t magnitude = detail::select(twice < 0x08000000u, std::bit_cast<std::uint32_t>(subnormal),
-                                                 std::bit_cast<std::uint32_t>(normal));
+  const std::uint32_t magnitude =
+      detail::select(twice < 0x08000000u, std::bit_cast<std::uint32_t>(subnormal),
+                     std::bit_cast<std::uint32_t>(normal));
   return std::bit_cast<float>((word & 0x80000000u) | magnitude);
 }
 
@@ -137,6 +171,8 @@ inline BFloat16::BFloat16(float value) {
 }
 template <std::same_as<double> T>
 BFloat16::BFloat16(T value) : BFloat16(detail::round_to_odd(value)) {}
-inline BFloat16::operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+inline BFloat16::operator float() const {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 }  // namespace forebay

@@ -13,16 +13,19 @@ class Number {
 
   constexpr Number() : i64_(0) {}
   template <std::signed_integral T>
-  constexpr Number(T value) : i64_(value) {}  // NOLINT(google-explicit-constructor): reads as a literal
+  constexpr Number(T value)
+      : i64_(value) {}  // NOLINT(google-explicit-constructor): reads as a literal
   template <std::unsigned_integral T>
-  constexpr Number(T value) : kind_(Kind::u64), u64_(value) {  // NOLINT(google-explicit-constructor)
+  constexpr Number(T value)
+      : kind_(Kind::u64), u64_(value) {  // NOLINT(google-explicit-constructor)
     if (value <= static_cast<std::uint64_t>(INT64_MAX)) {
       kind_ = Kind::i64;
       i64_ = static_cast<std::int64_t>(value);
     }
   }
   template <std::floating_point T>
-  constexpr Number(T value) : kind_(Kind::f64), f64_(value) {}  // NOLINT(google-explicit-constructor)
+  constexpr Number(T value)
+      : kind_(Kind::f64), f64_(value) {}  // NOLINT(google-explicit-constructor)
 
   /// i64 for every integer that fits it, u64 for those above, f64 for what was written as a float.
   constexpr Kind kind() const { return kind_; }

@@ -24,8 +24,8 @@ std::string to_string(Device device);
 }  // namespace forebay
 
 /// Checked in every build type; the message is built only when the condition fails.
-#define FOREBAY_REQUIRE(condition, kind, ...)                              \
-  do {                                                                     \
-    if (!(condition)) [[unlikely]]                                         \
-      ::forebay::fail(::forebay::ErrorKind::kind, __VA_ARGS__);            \
+#define FOREBAY_REQUIRE(condition, kind, ...)                   \
+  do {                                                          \
+    if (!(condition)) [[unlikely]]                              \
+      ::forebay::fail(::forebay::ErrorKind::kind, __VA_ARGS__); \
   } while (false)

@@ -28,8 +28,8 @@ struct Dims {
 
   constexpr Dims() = default;
   template <class... Ints>
-    requires(sizeof...(Ints) > 0)
-  constexpr Dims(Ints... ints) : values{static_cast<std::int64_t>(ints)...}, rank(sizeof...(Ints)) {}
+  requires(sizeof...(Ints) > 0) constexpr Dims(Ints... ints)
+      : values{static_cast<std::int64_t>(ints)...}, rank(sizeof...(Ints)) {}
 
   constexpr std::int64_t operator[](int axis) const { return values[axis]; }
   constexpr std::int64_t& operator[](int axis) { return values[axis]; }
@@ -51,7 +51,8 @@ struct Dims {
 /// The product of the extents; 1 for rank 0.
 constexpr std::int64_t count_of(const Dims& shape) {
   std::int64_t count = 1;
-  for (std::int64_t extent : shape) count *= extent;
+  for (std::int64_t extent : shape)
+    count *= extent;
   return count;
 }
 
@@ -80,7 +81,9 @@ struct ArrayView {
   constexpr std::int64_t count() const { return count_of(shape); }
   std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype); }
   template <class T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 };
 
 /// True when the elements lie dense in row-major order. Axes of extent 1 do not count; an empty view is dense.
@@ -103,7 +106,8 @@ ArrayView permute(const ArrayView& view, const Dims& axes);
 
 /// Elements start, start+step, .. before stop on `axis`, with NumPy's clamping; `step` may be negative, not 0.
 /// Negative positions count from the end; INT64_MIN and INT64_MAX stand for an open end (x[::-1] is INT64_MAX, INT64_MIN, -1).
-ArrayView slice(const ArrayView& view, int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
+ArrayView slice(const ArrayView& view, int axis, std::int64_t start, std::int64_t stop,
+                std::int64_t step = 1);
 
 /// Repeats axes of extent 1 (and missing leading axes) to `shape` with stride 0, by NumPy's broadcasting.
 ArrayView broadcast_to(const ArrayView& view, const Dims& shape);

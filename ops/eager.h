@@ -19,7 +19,8 @@ Array contiguous(const Array& x, const Context& context);
 
 /// The eager form of an op in its own header: `Array clip(const Array&, const Clip&, const Context&)`.
 template <class S>
-Array run_single(std::string_view name, const S& settings, const std::vector<Array>& inputs, const Context& context) {
+Array run_single(std::string_view name, const S& settings, const std::vector<Array>& inputs,
+                 const Context& context) {
   return run_op(Op::with(find_op(name), settings), inputs, context).front();
 }
 

@@ -59,7 +59,8 @@ class FieldVisitor {
   virtual void on(const Field& field, std::vector<std::int64_t>& value) = 0;
   virtual void on(const Field& field, Reals& value) = 0;
   virtual void on(const Field& field, ConstantArray& value) = 0;
-  virtual void on_choice(const Field& field, int& index, std::span<const std::string_view> names) = 0;
+  virtual void on_choice(const Field& field, int& index,
+                         std::span<const std::string_view> names) = 0;
 
   /// An optional setting: visited as its content where `visit_optional` says so.
   template <class T>
@@ -71,7 +72,7 @@ class FieldVisitor {
     }
   }
   template <class E>
-    requires std::is_enum_v<E>
+  requires std::is_enum_v<E>
   void on(const Field& field, E& value) {
     int index = static_cast<int>(value);
     on_choice(field, index, names_of(E{}));

@@ -32,4 +32,22 @@ std::vector<expr::Expr> Op::lower(std::span<const expr::Expr> inputs,
   return def.lower(raw_settings(), inputs, materialise);
 }
 
+expr::Program Problem::load(std::size_t i) const {
+  const expr::Expr plain =
+      prologue.empty()
+          ? expr::Expr::leaf(static_cast<int>(i), inputs[i].dtype, inputs[i].shape)
+          : prologue[i];
+  return expr::compile({&plain, 1});
+}
+
+expr::Program Problem::store() const {
+  const expr::Expr plain =
+      epilogue.valid() ? epilogue : expr::Expr::leaf(0, outputs[0].dtype, outputs[0].shape);
+  return expr::compile({&plain, 1});
+}
+
+ArraySpec Problem::stored() const {
+  return epilogue.valid() ? ArraySpec{epilogue.dtype(), epilogue.shape()} : outputs[0];
+}
+
 }  // namespace forebay

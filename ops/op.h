@@ -33,7 +33,7 @@ struct BatchInfo {
 /// What a body gets at each run besides its arrays.
 struct Launch {
   const Stream& stream;
-  void* scratch = nullptr;           ///< Body::scratch_bytes() bytes aligned to 256, on the stream's device
+  void* scratch = nullptr;  ///< Body::scratch_bytes() bytes aligned to 256, on the stream's device
   const BatchInfo* batch = nullptr;  ///< null outside a pipeline
 };
 
@@ -45,14 +45,35 @@ class Body {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// CUDA: enqueues on launch.stream and returns; allocates nothing, waits for nothing.
   /// CPU: runs inside a task of launch.stream and returns when done; uses parallel_for for its tiles.
-  /// Inputs and outputs are dense and have the shapes and dtypes of the Problem; they do not overlap.
-  virtual void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs, const Launch& launch) = 0;
+  /// Inputs (the step's sources) and outputs are dense and have the shapes and dtypes of the Problem; they do not
+  /// overlap.
+  virtual void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+                   const Launch& launch) = 0;
 };
 
-/// What `prepare` is asked for.
+/// What `prepare` is asked for: the op on arrays of these specs, with what the planner fused into it.
+/// A body's `run` gets the step's sources. Nothing fused: they are the op's inputs, dense.
 struct Problem {
   std::vector<ArraySpec> inputs;
   std::vector<ArraySpec> outputs;  ///< as `infer` gave them
+  /// For each input, its elements as an expression over the step's sources. Empty: sources are the inputs.
+  std::vector<expr::Expr> prologue = {};
+  /// What is stored for output 0, same shape: an expression whose source 0 is the op's own result, dense, and whose
+  /// source 1 + i is the step's source i. Invalid: the result itself.
+  expr::Expr epilogue = {};
+
+  /// How input `i` is read and output 0 written, whatever is fused: a program with one output.
+  expr::Program load(std::size_t i) const;
+  expr::Program store() const;
+  /// Output 0 as it lies in memory.
+  ArraySpec stored() const;
+};
+
+/// Which pointwise neighbours a kernel op's body on a device takes in. Only for bodies that read inputs through
+/// Problem::load and write output 0 through Problem::store.
+struct Fusion {
+  bool prologue = false;
+  bool epilogue = false;
 };
 
 struct OpEntry;
@@ -61,7 +82,8 @@ class Materialise;
 /// An op with its settings. Cheap to copy; the settings do not change.
 class Op {
  public:
-  Op(const OpEntry& entry, std::shared_ptr<const void> settings) : entry_(&entry), settings_(std::move(settings)) {}
+  Op(const OpEntry& entry, std::shared_ptr<const void> settings)
+      : entry_(&entry), settings_(std::move(settings)) {}
   /// `settings` is the op's own struct, such as Clip.
   template <class S>
   static Op with(const OpEntry& entry, const S& settings) {
@@ -70,7 +92,9 @@ class Op {
   const OpEntry& entry() const { return *entry_; }
   std::string_view name() const;
   template <class S>
-  const S& settings() const { return *static_cast<const S*>(settings_.get()); }
+  const S& settings() const {
+    return *static_cast<const S*>(settings_.get());
+  }
   const void* raw_settings() const { return settings_.get(); }
 
   /// Shapes and dtypes of the outputs. Pure. Errors: invalid and unsupported, with the op's name first.
@@ -96,8 +120,9 @@ struct OpDef {
   std::string_view name = {};     ///< NumPy's, where it has one
   std::string_view summary = {};  ///< one sentence
   std::string_view alias = {};    ///< another library's name, accepted with a note
-  std::string_view example = {};  ///< a stage as YAML, "{op: clip, min: -3, max: 3}": `explain` prints it, tests run it
-  std::vector<std::string_view> inputs = {"x"};    ///< names for errors and `explain`
+  std::string_view example =
+      {};  ///< a stage as YAML, "{op: clip, min: -3, max: 3}": `explain` prints it, tests run it
+  std::vector<std::string_view> inputs = {"x"};  ///< names for errors and `explain`
   /// Likewise. A stage names as many as it wants, from the first; `infer` gives all, and a body gets a null data
   /// pointer for those that nobody reads.
   std::vector<std::string_view> outputs = {"out"};
@@ -105,22 +130,26 @@ struct OpDef {
 
   std::shared_ptr<void> (*make)() = nullptr;
   void (*fields)(void* settings, FieldVisitor& visitor) = nullptr;
-  std::vector<ArraySpec> (*infer)(const void* settings, std::span<const ArraySpec> inputs) = nullptr;
+  std::vector<ArraySpec> (*infer)(const void* settings,
+                                  std::span<const ArraySpec> inputs) = nullptr;
   /// Pointwise ops and index maps: one expression for each output. Null for kernel ops, which have bodies instead;
   /// an op that is pointwise only with some settings returns nothing for the others (normalize with constants).
   std::vector<expr::Expr> (*lower)(const void* settings, std::span<const expr::Expr> inputs,
                                    Materialise& materialise) = nullptr;
+  /// Kernel ops: what a body on `device` fuses, with these settings and shapes. Null: nothing. Needs no device.
+  Fusion (*fuses)(const void* settings, const Problem& problem, DeviceKind device) = nullptr;
   /// Whether a row of the result depends on other rows of the batch (axis 0), so that it changes with the batch size
   /// and the order: `plan` says so. Null: only results without a batch axis do.
   bool (*mixes_samples)(const void* settings, std::span<const ArraySpec> inputs) = nullptr;
 };
 
-using PrepareFn = std::unique_ptr<Body>(const Op& op, const Problem& problem, const Context& context);
+using PrepareFn = std::unique_ptr<Body>(const Op& op, const Problem& problem,
+                                        const Context& context);
 
 /// One row of the registry that CMake generates from the folders of ops/. A body is null where its source file
 /// does not exist or was left out of this build.
 struct OpEntry {
-  OpDef def;               ///< `<op>_def()` in <op>.cpp
+  OpDef def;                  ///< `<op>_def()` in <op>.cpp
   PrepareFn* cpu = nullptr;   ///< `<op>_cpu` in <op>_cpu.cpp
   PrepareFn* cuda = nullptr;  ///< `<op>_cuda` in <op>_cuda.cpp
 
@@ -133,12 +162,15 @@ struct OpEntry {
 template <class S, auto Infer, auto Lower = nullptr>
 OpDef define_op(OpDef text) {
   text.make = [] { return std::static_pointer_cast<void>(std::make_shared<S>()); };
-  text.fields = [](void* settings, FieldVisitor& visitor) { static_cast<S*>(settings)->fields(visitor); };
+  text.fields = [](void* settings, FieldVisitor& visitor) {
+    static_cast<S*>(settings)->fields(visitor);
+  };
   text.infer = [](const void* settings, std::span<const ArraySpec> inputs) {
     return Infer(*static_cast<const S*>(settings), inputs);
   };
   if constexpr (Lower != nullptr) {
-    text.lower = [](const void* settings, std::span<const expr::Expr> inputs, Materialise& materialise) {
+    text.lower = [](const void* settings, std::span<const expr::Expr> inputs,
+                    Materialise& materialise) {
       return Lower(*static_cast<const S*>(settings), inputs, materialise);
     };
   }

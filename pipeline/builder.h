@@ -21,17 +21,39 @@ struct StageFields {
 ///     Pipeline::build().source(s).batch_size(64).normalize({.mean = 0.13, .std = 0.31}).clip({.min = -3}).create()
 class PipelineBuilder {
  public:
-  PipelineBuilder& name(std::string name) { return set([&] { spec_.name = std::move(name); }); }
-  PipelineBuilder& source(SourcePtr source) { return set([&] { spec_.source = std::move(source); }); }
-  PipelineBuilder& batch_size(std::int64_t rows) { return set([&] { spec_.batch_size = rows; }); }
-  PipelineBuilder& seed(std::uint64_t seed) { return set([&] { spec_.seed = seed; }); }
-  PipelineBuilder& device(Device device) { return set([&] { spec_.device = device; }); }
-  PipelineBuilder& num_threads(int threads) { return set([&] { spec_.num_threads = threads; }); }
-  PipelineBuilder& prefetch_queue_depth(int depth) { return set([&] { spec_.prefetch_queue_depth = depth; }); }
-  PipelineBuilder& max_held_batches(int batches) { return set([&] { spec_.max_held_batches = batches; }); }
-  PipelineBuilder& shuffle(ShuffleMode mode) { return set([&] { spec_.shuffle = mode; }); }
-  PipelineBuilder& last_batch_policy(LastBatchPolicy policy) { return set([&] { spec_.last_batch_policy = policy; }); }
-  PipelineBuilder& output(std::vector<std::string> fields) { return set([&] { spec_.output = std::move(fields); }); }
+  PipelineBuilder& name(std::string name) {
+    return set([&] { spec_.name = std::move(name); });
+  }
+  PipelineBuilder& source(SourcePtr source) {
+    return set([&] { spec_.source = std::move(source); });
+  }
+  PipelineBuilder& batch_size(std::int64_t rows) {
+    return set([&] { spec_.batch_size = rows; });
+  }
+  PipelineBuilder& seed(std::uint64_t seed) {
+    return set([&] { spec_.seed = seed; });
+  }
+  PipelineBuilder& device(Device device) {
+    return set([&] { spec_.device = device; });
+  }
+  PipelineBuilder& num_threads(int threads) {
+    return set([&] { spec_.num_threads = threads; });
+  }
+  PipelineBuilder& prefetch_queue_depth(int depth) {
+    return set([&] { spec_.prefetch_queue_depth = depth; });
+  }
+  PipelineBuilder& max_held_batches(int batches) {
+    return set([&] { spec_.max_held_batches = batches; });
+  }
+  PipelineBuilder& shuffle(ShuffleMode mode) {
+    return set([&] { spec_.shuffle = mode; });
+  }
+  PipelineBuilder& last_batch_policy(LastBatchPolicy policy) {
+    return set([&] { spec_.last_batch_policy = policy; });
+  }
+  PipelineBuilder& output(std::vector<std::string> fields) {
+    return set([&] { spec_.output = std::move(fields); });
+  }
 
   /// Adds a stage with any op's settings; `op` is its name in the registry.
   template <class S>

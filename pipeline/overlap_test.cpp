@@ -66,7 +66,8 @@ class SpyMemory final : public MemoryResource {
   /// Whether the bytes of `wanted` stand in any block now.
   bool holds(const std::vector<float>& wanted, const Context& context) const {
     const std::lock_guard lock(mutex_);
-    const std::string needle(reinterpret_cast<const char*>(wanted.data()), wanted.size() * sizeof(float));
+    const std::string needle(reinterpret_cast<const char*>(wanted.data()),
+                             wanted.size() * sizeof(float));
     for (const auto& [data, bytes] : blocks_) {
       const auto count = static_cast<std::int64_t>(bytes);
       const ArrayView view{data, Dtype::u8, device(), {count}, {1}};
@@ -90,7 +91,8 @@ struct Held {
 class HeldBody final : public Body {
  public:
   explicit HeldBody(Held held) : held_(std::move(held)) {}
-  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs, const Launch& launch) override {
+  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+           const Launch& launch) override {
     held_.call(launch);
     copy(inputs[0], outputs[0], launch.stream);
   }
@@ -104,16 +106,21 @@ TEST(OverlapCuda, TheNextBatchIsCopiedBesideStages) {
   const Watchdog watchdog;
   static const OpEntry held_op{
       hook_def({.name = "held",
-                .infer = [](const void*, std::span<const ArraySpec> inputs) { return std::vector{inputs[0]}; }}),
+                .infer = [](const void*,
+                            std::span<const ArraySpec> inputs) { return std::vector{inputs[0]}; }}),
       nullptr, [](const Op& op, const Problem&, const Context&) -> std::unique_ptr<Body> {
         return std::make_unique<HeldBody>(op.settings<Held>());
       }};
   Barrier barrier;
   Spec spec = counting_spec(Device::cuda());
   spec.stages.push_back({.op = Op::with(held_op, Held{[&](const Launch& launch) {
-                           if (launch.batch->epoch == 0 && launch.batch->batch == 0) barrier.hold_back(launch.stream);
-                         }}),
-                         .inputs = {"x"}, .outputs = {}, .device = {}, .position = {}});
+                                          if (launch.batch->epoch == 0 && launch.batch->batch == 0)
+                                            barrier.hold_back(launch.stream);
+                                        }}),
+                         .inputs = {"x"},
+                         .outputs = {},
+                         .device = {},
+                         .position = {}});
   const auto memory = std::make_shared<SpyMemory>();
   Pipeline pipeline = Pipeline::from_spec(spec, {.memory = memory, .cuda_graphs = false});
   const Stream training = Stream::create(Device::cuda());
@@ -123,10 +130,12 @@ TEST(OverlapCuda, TheNextBatchIsCopiedBesideStages) {
   const std::int64_t rows = spec.batch_size;
   std::vector<float> second;
   for (std::int64_t i = rows; i < 2 * rows; ++i) {
-    for (std::int64_t j = 0; j < 3; ++j) second.push_back(CountingSource::value(i, j));
+    for (std::int64_t j = 0; j < 3; ++j)
+      second.push_back(CountingSource::value(i, j));
   }
   const Context observer = kit::context(Device::cuda());
-  while (!memory->holds(second, observer)) std::this_thread::sleep_for(1ms);  // the watchdog ends it if it never does
+  while (!memory->holds(second, observer))
+    std::this_thread::sleep_for(1ms);  // the watchdog ends it if it never does
   EXPECT_FALSE(ready);
   barrier.open();
   training.synchronize();

@@ -15,10 +15,11 @@ class PipelineBuilder;
 
 /// How to run a plan; nothing in here changes a result.
 struct Options {
-  MemoryPtr memory = {};     ///< of the slots on the pipeline's device; its default pool when null
-  bool time_steps = false;   ///< measure each step (events around it; CUDA graphs off)
-  bool poison = false;       ///< fill a slot with 0xFF when it is returned, so that use after release shows
-  bool cuda_graphs = true;   ///< replay the GPU part of a batch as one graph
+  MemoryPtr memory = {};    ///< of the slots on the pipeline's device; its default pool when null
+  bool time_steps = false;  ///< measure each step (events around it; CUDA graphs off)
+  bool poison =
+      false;  ///< fill a slot with 0xFF when it is returned, so that use after release shows
+  bool cuda_graphs = true;  ///< replay the GPU part of a batch as one graph
 };
 
 /// A declared pipeline, ready to deliver batches. Moveable; several may live in one process.
@@ -88,7 +89,8 @@ class Pipeline::Epoch {
 
  private:
   friend class Pipeline;
-  Epoch(Pipeline& pipeline, std::optional<Stream> consumer) : pipeline_(&pipeline), consumer_(std::move(consumer)) {}
+  Epoch(Pipeline& pipeline, std::optional<Stream> consumer)
+      : pipeline_(&pipeline), consumer_(std::move(consumer)) {}
   Pipeline* pipeline_;
   std::optional<Stream> consumer_;
 };

@@ -29,7 +29,8 @@ class Source {
   /// Writes the samples `indices` to `targets`: one dense host array [indices.size(), column shape] for each
   /// column, in order. Called from several threads at once on disjoint targets.
   /// Errors: whatever it throws ends the epoch; `next()` rethrows it with the samples and the batch named.
-  virtual void read(std::span<const std::int64_t> indices, std::span<const ArrayView> targets) const = 0;
+  virtual void read(std::span<const std::int64_t> indices,
+                    std::span<const ArrayView> targets) const = 0;
   /// What kind of source it is and where from, for `plan` and messages: "npy data/x.npy, data/y.npy".
   virtual std::string describe() const = 0;
   /// Fewest samples worth a reader task of their own.
@@ -43,9 +44,10 @@ using SourcePtr = std::shared_ptr<const Source>;
 SourcePtr array_source(std::vector<std::pair<std::string, Array>> columns);
 
 /// Samples from a function that writes sample `index` to one host array for each column.
-SourcePtr callback_source(std::int64_t size, std::vector<Column> columns,
-                          std::function<void(std::int64_t index, std::span<const ArrayView> sample)> read,
-                          std::string description = "callback");
+SourcePtr callback_source(
+    std::int64_t size, std::vector<Column> columns,
+    std::function<void(std::int64_t index, std::span<const ArrayView> sample)> read,
+    std::string description = "callback");
 
 /// Samples along axis 0 of .npy files, memory-mapped; format versions 1 to 3, any byte order.
 /// Errors: io for a missing, short or malformed file; unsupported for Fortran order, objects, pickles, records

@@ -39,11 +39,12 @@ struct Spec {
   std::optional<Device> device;  ///< auto when not given: the first CUDA device, else the CPU
   int num_threads = 0;           ///< of the CPU stream and of the readers; 0 is every core
   int prefetch_queue_depth = 2;  ///< batches ready ahead
-  int max_held_batches = 16;     ///< batches that the consumer may hold at once before next() refuses
+  int max_held_batches = 16;  ///< batches that the consumer may hold at once before next() refuses
   ShuffleMode shuffle = ShuffleMode::none;
   LastBatchPolicy last_batch_policy = LastBatchPolicy::partial;
   std::vector<StageSpec> stages;
-  std::vector<std::string> output;  ///< fields of the batch; empty: every column and every field a stage wrote
+  std::vector<std::string>
+      output;  ///< fields of the batch; empty: every column and every field a stage wrote
   Position position;
   Position batch_size_position, source_position, output_position;
 };

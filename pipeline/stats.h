@@ -8,17 +8,18 @@ namespace forebay {
 
 /// What an executor has done since it was made. Times in milliseconds of wall clock unless said otherwise.
 struct Stats {
-  std::int64_t batches = 0;       ///< delivered
-  std::int64_t samples = 0;       ///< delivered
-  double wait_ms = 0;             ///< next() waited for a batch (the stall that the host sees)
-  double read_ms = 0;             ///< the source filled slots
-  double blocked_ms = 0;          ///< the producer waited for a free slot: back-pressure
-  std::size_t copied_bytes = 0;   ///< host to device
-  std::size_t returned_bytes = 0; ///< device to host on the data path; 0 unless a stage is placed on the CPU behind a GPU
-  int slots = 0;                  ///< allocated
+  std::int64_t batches = 0;      ///< delivered
+  std::int64_t samples = 0;      ///< delivered
+  double wait_ms = 0;            ///< next() waited for a batch (the stall that the host sees)
+  double read_ms = 0;            ///< the source filled slots
+  double blocked_ms = 0;         ///< the producer waited for a free slot: back-pressure
+  std::size_t copied_bytes = 0;  ///< host to device
+  std::size_t returned_bytes =
+      0;  ///< device to host on the data path; 0 unless a stage is placed on the CPU behind a GPU
+  int slots = 0;  ///< allocated
   struct Step {
     std::string label;
-    double total_ms = 0;          ///< CUDA: between events; only with `Options::time_steps`
+    double total_ms = 0;  ///< CUDA: between events; only with `Options::time_steps`
     std::int64_t runs = 0;
   };
   std::vector<Step> steps;

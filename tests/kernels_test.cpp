@@ -61,11 +61,13 @@ TEST_P(Kernels, CompileForEveryArchitecture) {
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const OpEntry& entry : registry()) all.emplace_back(entry.def.name);
+  for (const OpEntry& entry : registry())
+    all.emplace_back(entry.def.name);
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Kernels, testing::ValuesIn(names()), [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Ops, Kernels, testing::ValuesIn(names()),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace forebay

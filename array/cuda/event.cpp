@@ -54,8 +54,9 @@ struct Call {
     const std::unique_ptr<Call> call(static_cast<Call*>(object));
     std::exception_ptr failure;
     if (status != cudaSuccess) {
-      failure = std::make_exception_ptr(Error(
-          ErrorKind::device, std::string("CUDA failed before an event: ") + cudaGetErrorString(status)));
+      failure = std::make_exception_ptr(
+          Error(ErrorKind::device,
+                std::string("CUDA failed before an event: ") + cudaGetErrorString(status)));
     }
     call->signal(failure);
     helpers().put_back(call->device, stream);

@@ -32,11 +32,13 @@ class Words {
   void grow() {
     constexpr std::size_t kWords = 1024;
     void* block = nullptr;
-    check(cudaHostAlloc(&block, kWords * sizeof(std::uint32_t), cudaHostAllocPortable | cudaHostAllocMapped),
+    check(cudaHostAlloc(&block, kWords * sizeof(std::uint32_t),
+                        cudaHostAllocPortable | cudaHostAllocMapped),
           "cudaHostAlloc");
     words_ += kWords;
     free_.reserve(words_);
-    for (std::size_t i = 0; i < kWords; ++i) free_.push_back(static_cast<std::uint32_t*>(block) + i);
+    for (std::size_t i = 0; i < kWords; ++i)
+      free_.push_back(static_cast<std::uint32_t*>(block) + i);
   }
 
   std::mutex mutex_;
@@ -55,7 +57,8 @@ void signal(std::uint32_t& word) { std::atomic_ref(word).store(1, std::memory_or
 
 void wait_for_word(cudaStream_t stream, const std::uint32_t& word) {
   using WaitValue = CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned);
-  static const auto wait_value = reinterpret_cast<WaitValue*>(driver_function("cuStreamWaitValue32"));
+  static const auto wait_value =
+      reinterpret_cast<WaitValue*>(driver_function("cuStreamWaitValue32"));
   // Page-locked memory has one address for host and device.
   check(static_cast<cudaError_t>(
             wait_value(stream, reinterpret_cast<CUdeviceptr>(&word), 1, CU_STREAM_WAIT_VALUE_GEQ)),

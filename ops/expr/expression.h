@@ -17,18 +17,47 @@ enum class Opcode : std::uint8_t {
   leaf,      ///< an element of a source, through an index map
   constant,  ///< the same number everywhere
   // casts: NaN to integer is 0 and values outside are clamped (saturate); modulo 2^bits (wrap, integer to integer)
-  cast_saturate, cast_wrap,
+  cast_saturate,
+  cast_wrap,
   // real, one operand, same dtype
-  neg, abs, sqrt, exp, expm1, log, log1p, log2, log10, sin, cos, tanh, floor, ceil, round_even, sign,
+  neg,
+  abs,
+  sqrt,
+  exp,
+  expm1,
+  log,
+  log1p,
+  log2,
+  log10,
+  sin,
+  cos,
+  tanh,
+  floor,
+  ceil,
+  round_even,
+  sign,
   // complex -> real
-  real, imag, norm,  ///< norm is re^2 + im^2; abs of a complex is hypot
+  real,
+  imag,
+  norm,  ///< norm is re^2 + im^2; abs of a complex is hypot
   conj,
   // two operands, same dtype
-  add, sub, mul, div, pow,
-  minimum, maximum,  ///< NaN in either operand gives NaN, as NumPy's
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  minimum,
+  maximum,  ///< NaN in either operand gives NaN, as NumPy's
   // -> bool
-  lt, le, eq, ne, is_nan,
-  logical_and, logical_or, logical_not,
+  lt,
+  le,
+  eq,
+  ne,
+  is_nan,
+  logical_and,
+  logical_or,
+  logical_not,
   select,  ///< a bool and two operands of one dtype
 };
 
@@ -68,11 +97,11 @@ struct Node {
   Dtype dtype = Dtype::f32;
   Dims shape;
   Expr args[3];
-  Number value;        ///< constant
-  int source = -1;     ///< leaf: the source's number; -1 when `table` is the source
-  Array table;         ///< leaf: memory that the expression owns
+  Number value;             ///< constant
+  int source = -1;          ///< leaf: the source's number; -1 when `table` is the source
+  Array table;              ///< leaf: memory that the expression owns
   std::int64_t offset = 0;  ///< leaf: elements from the source's data pointer to index 0
-  Dims strides;        ///< leaf: in elements, one for each axis of `shape`
+  Dims strides;             ///< leaf: in elements, one for each axis of `shape`
 };
 
 Expr unary(Opcode opcode, const Expr& a);
@@ -111,7 +140,7 @@ struct Program {
   };
   struct Instruction {
     Opcode opcode = Opcode::constant;
-    Dtype dtype = Dtype::f32;  ///< of the result
+    Dtype dtype = Dtype::f32;    ///< of the result
     int args[3] = {-1, -1, -1};  ///< instruction numbers
     int leaf = -1;
     Number value;

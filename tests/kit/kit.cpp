@@ -19,15 +19,16 @@ void PrintTo(const Dims& dims, std::ostream* out) { *out << to_string(dims); }
 namespace kit {
 namespace {
 
-using AllTypes = Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t, std::int16_t,
-                       std::int32_t, std::int64_t, Half, BFloat16, float, double, std::complex<float>,
-                       std::complex<double>>;
+using AllTypes = Types<bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
+                       std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double,
+                       std::complex<float>, std::complex<double>>;
 
 template <class T>
 T from_double(double value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value != 0;
-  } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+  } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                       std::is_same_v<T, std::complex<double>>) {
     return T(static_cast<typename T::value_type>(value), 0);
   } else {
     return static_cast<T>(value);
@@ -38,7 +39,8 @@ template <class T>
 std::complex<double> to_complex(T value) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
     return static_cast<double>(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+  } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                       std::is_same_v<T, std::complex<double>>) {
     return {static_cast<double>(value.real()), static_cast<double>(value.imag())};
   } else {
     return static_cast<double>(value);
@@ -61,8 +63,8 @@ char* element(const ArrayView& view, std::int64_t i) {
 
 Array host_empty(const Dims& shape, Dtype dtype) {
   const auto bytes = static_cast<std::size_t>(count_of(shape)) * size_of(dtype);
-  std::shared_ptr<void> memory(::operator new(bytes + 1, std::align_val_t{256}),
-                               [](void* p) { ::operator delete(p, std::align_val_t{256}); });
+  std::shared_ptr<void> memory(::operator new (bytes + 1, std::align_val_t{256}),
+                               [](void* p) { ::operator delete (p, std::align_val_t{256}); });
   return Array({memory.get(), dtype, Device::cpu(), shape, dense_strides(shape)}, memory);
 }
 
@@ -72,22 +74,26 @@ bool equal(std::complex<double> a, std::complex<double> b, double relative, doub
     if (std::isinf(x) || std::isinf(y)) return x == y;
     return std::abs(x - y) <= absolute + relative * scale;
   };
-  const double scale = std::isfinite(std::abs(b)) ? std::abs(b) : 0;  // the other part may still be finite
+  const double scale =
+      std::isfinite(std::abs(b)) ? std::abs(b) : 0;  // the other part may still be finite
   return part(a.real(), b.real(), scale) && part(a.imag(), b.imag(), scale);
 }
 
 template <class Want>
-testing::AssertionResult compare(const Array& host, std::span<const Want> want, double relative, double absolute) {
+testing::AssertionResult compare(const Array& host, std::span<const Want> want, double relative,
+                                 double absolute) {
   if (host.count() != static_cast<std::int64_t>(want.size())) {
-    return testing::AssertionFailure() << "has " << host.count() << " elements, not " << want.size();
+    return testing::AssertionFailure()
+           << "has " << host.count() << " elements, not " << want.size();
   }
   for (std::int64_t i = 0; i < host.count(); ++i) {
     const auto got = complex_value(host.view(), i);
     const std::complex<double> wanted = want[static_cast<std::size_t>(i)];
     if (!equal(got, wanted, relative, absolute)) {
-      return testing::AssertionFailure() << fmt::format(
-                 "element {} of {} {} is ({:.17g}, {:.17g}), not ({:.17g}, {:.17g})", i, name_of(host.dtype()),
-                 to_string(host.shape()), got.real(), got.imag(), wanted.real(), wanted.imag());
+      return testing::AssertionFailure()
+             << fmt::format("element {} of {} {} is ({:.17g}, {:.17g}), not ({:.17g}, {:.17g})", i,
+                            name_of(host.dtype()), to_string(host.shape()), got.real(), got.imag(),
+                            wanted.real(), wanted.imag());
     }
   }
   return testing::AssertionSuccess();
@@ -97,7 +103,9 @@ testing::AssertionResult compare(const Array& host, std::span<const Want> want, 
 
 std::vector<Device> devices() { return {Device::cpu(), Device::cuda()}; }
 
-std::string device_name(const testing::TestParamInfo<Device>& info) { return info.param.is_cuda() ? "cuda" : "cpu"; }
+std::string device_name(const testing::TestParamInfo<Device>& info) {
+  return info.param.is_cuda() ? "cuda" : "cpu";
+}
 
 std::string absence(Device device) {
   if (device.is_cuda() && cuda_device_count() <= device.index) return cuda_absence_reason();
@@ -113,7 +121,8 @@ Array random(const Dims& shape, Dtype dtype, std::uint64_t seed, double low, dou
   dispatch(AllTypes{}, dtype, "random", "dtype", [&]<class T>(Type<T>) {
     for (std::int64_t i = 0; i < result.count(); ++i) {
       const double value = uniform(engine);
-      if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      if constexpr (std::is_same_v<T, std::complex<float>> ||
+                    std::is_same_v<T, std::complex<double>>) {
         using Real = typename T::value_type;
         result.as<T>()[i] = T(static_cast<Real>(value), static_cast<Real>(uniform(engine)));
       } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -129,10 +138,12 @@ Array random(const Dims& shape, Dtype dtype, std::uint64_t seed, double low, dou
   return result;
 }
 
-Array generate(const Dims& shape, Dtype dtype, const std::function<double(std::int64_t)>& value_at) {
+Array generate(const Dims& shape, Dtype dtype,
+               const std::function<double(std::int64_t)>& value_at) {
   Array result = host_empty(shape, dtype);
   dispatch(AllTypes{}, dtype, "generate", "dtype", [&]<class T>(Type<T>) {
-    for (std::int64_t i = 0; i < result.count(); ++i) result.as<T>()[i] = from_double<T>(value_at(i));
+    for (std::int64_t i = 0; i < result.count(); ++i)
+      result.as<T>()[i] = from_double<T>(value_at(i));
   });
   return result;
 }
@@ -191,7 +202,8 @@ Array to_device(const Array& x, const Context& context) {
     (reach < 0 ? low : high) += reach;
   }
   const auto size = static_cast<std::int64_t>(size_of(x.dtype()));
-  const std::int64_t lead = std::int64_t(reinterpret_cast<std::uintptr_t>(x.as<char>() + low * size) % 16);
+  const std::int64_t lead =
+      std::int64_t(reinterpret_cast<std::uintptr_t>(x.as<char>() + low * size) % 16);
   const std::int64_t bytes = (high - low + 1) * size;
   // The first byte keeps its address modulo 16, so that alignment is the same on the device.
   const Array memory = Array::empty({bytes + lead}, Dtype::u8, context);
@@ -217,7 +229,8 @@ Array to_host(const Array& x, const Context& context) {
     const auto size = static_cast<std::int64_t>(size_of(x.dtype()));
     const std::int64_t bytes = (high - low + 1) * size;
     const Array memory = host_empty({bytes}, Dtype::u8);
-    copy({x.as<char>() + low * size, Dtype::u8, x.device(), {bytes}, {1}}, memory.view(), context.stream);
+    copy({x.as<char>() + low * size, Dtype::u8, x.device(), {bytes}, {1}}, memory.view(),
+         context.stream);
     context.stream.synchronize();
     ArrayView view = x.view();
     view.device = Device::cpu();
@@ -245,28 +258,32 @@ double value(const ArrayView& host, std::int64_t i) { return complex_value(host,
 
 std::vector<double> values(const Array& host) {
   std::vector<double> result;
-  for (std::int64_t i = 0; i < host.count(); ++i) result.push_back(value(host.view(), i));
+  for (std::int64_t i = 0; i < host.count(); ++i)
+    result.push_back(value(host.view(), i));
   return result;
 }
 
 std::vector<std::complex<double>> complex_values(const Array& host) {
   std::vector<std::complex<double>> result;
-  for (std::int64_t i = 0; i < host.count(); ++i) result.push_back(complex_value(host.view(), i));
+  for (std::int64_t i = 0; i < host.count(); ++i)
+    result.push_back(complex_value(host.view(), i));
   return result;
 }
 
-testing::AssertionResult near(const Array& host, std::span<const double> want, double relative, double absolute) {
+testing::AssertionResult near(const Array& host, std::span<const double> want, double relative,
+                              double absolute) {
   return compare(host, want, relative, absolute);
 }
-testing::AssertionResult near(const Array& host, std::span<const std::complex<double>> want, double relative,
-                              double absolute) {
+testing::AssertionResult near(const Array& host, std::span<const std::complex<double>> want,
+                              double relative, double absolute) {
   return compare(host, want, relative, absolute);
 }
 
 testing::AssertionResult same_bits(const Array& a, const Array& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) {
-    return testing::AssertionFailure() << name_of(a.dtype()) << " " << to_string(a.shape()) << " is not "
-                                       << name_of(b.dtype()) << " " << to_string(b.shape());
+    return testing::AssertionFailure()
+           << name_of(a.dtype()) << " " << to_string(a.shape()) << " is not " << name_of(b.dtype())
+           << " " << to_string(b.shape());
   }
   for (std::int64_t i = 0; i < a.count(); ++i) {
     if (std::memcmp(element(a.view(), i), element(b.view(), i), size_of(a.dtype())) == 0) continue;
@@ -274,19 +291,25 @@ testing::AssertionResult same_bits(const Array& a, const Array& b) {
     const auto both = [](double p, double q) { return (std::isnan(p) && std::isnan(q)) || p == q; };
     const bool has_nan = std::isnan(x.real()) || std::isnan(x.imag());
     if (has_nan && both(x.real(), y.real()) && both(x.imag(), y.imag())) continue;
-    return testing::AssertionFailure() << fmt::format("element {} is ({:.17g}, {:.17g}) and ({:.17g}, {:.17g})", i,
-                                                      x.real(), x.imag(), y.real(), y.imag());
+    return testing::AssertionFailure()
+           << fmt::format("element {} is ({:.17g}, {:.17g}) and ({:.17g}, {:.17g})", i, x.real(),
+                          x.imag(), y.real(), y.imag());
   }
   return testing::AssertionSuccess();
 }
 
 double epsilon(Dtype dtype) {
   switch (real_of(dtype)) {
-    case Dtype::f16: return std::ldexp(1.0, -11);
-    case Dtype::bf16: return std::ldexp(1.0, -8);
-    case Dtype::f32: return std::ldexp(1.0, -24);
-    case Dtype::f64: return std::ldexp(1.0, -53);
-    default: return 0;
+    case Dtype::f16:
+      return std::ldexp(1.0, -11);
+    case Dtype::bf16:
+      return std::ldexp(1.0, -8);
+    case Dtype::f32:
+      return std::ldexp(1.0, -24);
+    case Dtype::f64:
+      return std::ldexp(1.0, -53);
+    default:
+      return 0;
   }
 }
 
@@ -312,7 +335,8 @@ std::string temporary_folder() {
   };
   static Folders folders;
   std::string pattern = (fs::temp_directory_path() / "forebay_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) fail(ErrorKind::io, "cannot make a temporary folder {}", pattern);
+  if (mkdtemp(pattern.data()) == nullptr)
+    fail(ErrorKind::io, "cannot make a temporary folder {}", pattern);
   folders.made.emplace_back(pattern);
   return pattern;
 }

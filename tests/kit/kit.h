@@ -55,9 +55,10 @@ std::vector<double> values(const Array& host);
 std::vector<std::complex<double>> complex_values(const Array& host);
 
 /// Compares with |got - want| <= absolute + relative * |want|; NaN equals NaN, equal infinities match.
-testing::AssertionResult near(const Array& host, std::span<const double> want, double relative, double absolute = 0);
-testing::AssertionResult near(const Array& host, std::span<const std::complex<double>> want, double relative,
+testing::AssertionResult near(const Array& host, std::span<const double> want, double relative,
                               double absolute = 0);
+testing::AssertionResult near(const Array& host, std::span<const std::complex<double>> want,
+                              double relative, double absolute = 0);
 /// Compares dtype, shape and every bit (any NaN equals any NaN).
 testing::AssertionResult same_bits(const Array& a, const Array& b);
 
@@ -76,14 +77,14 @@ std::string temporary_folder();
 
 }  // namespace forebay::kit
 
-#define SKIP_WITHOUT(device)                                                        \
+#define SKIP_WITHOUT(device)                                                       \
   if (const std::string reason = ::forebay::kit::absence(device); !reason.empty()) \
   GTEST_SKIP() << reason
 
 /// The statement throws an Error of this kind with exactly this text.
-#define EXPECT_ERROR(statement, error_kind, error_text)                              \
-  do {                                                                               \
-    const auto caught_ = ::forebay::kit::caught([&] { statement; });                 \
-    EXPECT_EQ(caught_.text, error_text);                                             \
+#define EXPECT_ERROR(statement, error_kind, error_text)                                            \
+  do {                                                                                             \
+    const auto caught_ = ::forebay::kit::caught([&] { statement; });                               \
+    EXPECT_EQ(caught_.text, error_text);                                                           \
     EXPECT_EQ(static_cast<int>(caught_.kind), static_cast<int>(::forebay::ErrorKind::error_kind)); \
   } while (false)
