@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <forebay/array/context.h>
 #include <forebay/ops/expr/expression.h>
 
 // How the kernels of kernel ops (statistics, histogram, FFT) take in their pointwise neighbours: a program becomes a
@@ -50,10 +51,12 @@ struct DeviceCode {
   std::vector<std::uint64_t> words;
 };
 
-DeviceCode device_load(std::string_view name, const Program& program);
-DeviceCode device_store(std::string_view name, const Program& program);
+/// Tables of the program are uploaded with `context`.
+/// Errors: invalid for a store whose program does not read source 0, dense.
+DeviceCode device_load(std::string_view name, const Program& program, const Context& context);
+DeviceCode device_store(std::string_view name, const Program& program, const Context& context);
 
-/// Pack<T, N>: put before the structs.
+/// `template <class T, int N> struct Pack { T at[N]; }` and what else the structs use: put before them, once.
 extern const char* const kPackText;
 
 }  // namespace forebay::expr
