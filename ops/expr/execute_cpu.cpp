@@ -1,237 +1,44 @@
 #include <algorithm>
-#include <cstring>
-#include <new>
 
 #include <forebay/array/parallel.h>
-#include <forebay/ops/expr/cpu_loops.h>
 #include <forebay/ops/expr/execute_devices.h>
-#include <forebay/ops/expr/loop_nest.h>
-#include <forebay/ops/expr/opcodes.h>
-#include <forebay/ops/expr/strided_copy.h>
+#include <forebay/ops/expr/tile_engine.h>
 
-// A program runs tile by tile: each instruction is one compiled loop over the tile, whose operands
-// are still in the first-level cache. Dense leaves and outputs are read and written where they lie;
-// strided ones go through a buffer.
+// A whole program on the CPU: its tiles spread over threads.
 namespace forebay::expr {
 namespace {
 
-constexpr std::size_t kTileBytes = 24
-                                   << 10;  // for all buffers of a tile, out of 32 KB or more of L1
-constexpr std::int64_t kMaxTile = 2048;    // elements
-constexpr std::int64_t kMinTile = 128;
 constexpr std::int64_t kGrain = 16 << 10;  // elements that are worth another thread
-constexpr std::align_val_t kAlignment{64};
-
-struct Free {
-  void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
-};
-using Buffer = std::unique_ptr<std::byte, Free>;
-Buffer buffer_of(std::size_t bytes) {
-  return Buffer(
-      static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), kAlignment)));
-}
-
-using AllTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
-                       std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double,
-                       std::complex<float>, std::complex<double>>;
-
-void fill_constant(std::byte* data, const Number& value, Dtype dtype, std::int64_t count) {
-  dispatch(AllTypes{}, dtype, "constant", "value", [&]<class T>(Type<T>) {
-    std::fill_n(reinterpret_cast<T*>(data), count, from_number<T>(value));
-  });
-}
-
-/// What is the same for every run: loops, and the buffer of each instruction.
-struct Step {
-  CpuLoop* loop = nullptr;  ///< null for leaves and constants
-  std::size_t buffer =
-      0;  ///< bytes from the start of the tile's memory (constants: of the constants' memory)
-};
 
 class CpuBody final : public Body {
  public:
-  explicit CpuBody(const Program& program) : program_(program), steps_(program.code.size()) {
-    // Tables on a device other than the CPU were copied by prepare_cpu.
-    choose_loops();
-    place_buffers();
-    fill_constants();
-  }
+  // Tables on a device other than the CPU were copied by `prepare`.
+  explicit CpuBody(const Program& program) : engine_(program) {}
 
   void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
            const Launch&) override {
-    std::vector<Dims> output_strides;
-    for (const ArrayView& output : outputs)
-      output_strides.push_back(output.strides);
-    const LoopNest nest = loop_nest(program_, output_strides);
-    std::vector<const std::byte*> leaves;
-    for (const Program::Leaf& leaf : program_.leaves) {
-      const void* data =
-          leaf.source >= 0 ? inputs[static_cast<std::size_t>(leaf.source)].data : leaf.table.data();
-      leaves.push_back(static_cast<const std::byte*>(data) +
-                       leaf.offset * static_cast<std::int64_t>(size_of(leaf.dtype)));
+    std::vector<Dims> strides;
+    std::vector<std::byte*> targets;
+    for (const ArrayView& output : outputs) {
+      strides.push_back(output.strides);
+      targets.push_back(output.as<std::byte>());
     }
-    const std::int64_t tiles = (nest.count + tile_ - 1) / tile_;
-    parallel_for(tiles, std::max<std::int64_t>(kGrain / tile_, 1),
+    const LoopNest nest = loop_nest(engine_.program(), strides);
+    std::vector<const std::byte*> leaves;
+    engine_.leaf_addresses(inputs, leaves);
+    const std::int64_t tile = engine_.tile(), tiles = (nest.count + tile - 1) / tile;
+    parallel_for(tiles, std::max<std::int64_t>(kGrain / tile, 1),
                  [&](std::int64_t first, std::int64_t last) {
-                   const Buffer memory = buffer_of(tile_memory_);
-                   std::vector<const std::byte*> values(steps_.size());
-                   for (std::int64_t tile = first; tile < last; ++tile) {
-                     const std::int64_t begin = tile * tile_;
-                     run_tile(nest, leaves, outputs, begin, std::min(tile_, nest.count - begin),
-                              memory.get(), values);
-                   }
+                   engine_.run(nest, leaves, targets, first * tile,
+                               std::min(last * tile, nest.count) - first * tile);
                  });
   }
 
  private:
-  void choose_loops() {
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const Program::Instruction& instruction = program_.code[i];
-      const int operands = info(instruction.opcode).operands;
-      if (operands == 0) continue;
-      const int last = instruction.args[operands - 1];
-      steps_[i].loop =
-          cpu_loop(instruction.opcode, program_.code[static_cast<std::size_t>(last)].dtype,
-                   instruction.dtype);
-    }
-  }
-
-  /// A buffer is free again after the last use of its value; an output's is kept to the end.
-  void place_buffers() {
-    const std::size_t count = steps_.size();
-    std::vector<std::size_t> last_use(count, 0);
-    for (std::size_t i = 0; i < count; ++i) {
-      for (int arg : program_.code[i].args) {
-        if (arg >= 0) last_use[static_cast<std::size_t>(arg)] = i;
-      }
-    }
-    for (int output : program_.outputs)
-      last_use[static_cast<std::size_t>(output)] = count;
-
-    struct Slot {
-      std::size_t size;  // of an element
-      std::size_t free_after;
-    };
-    std::vector<Slot> slots;
-    std::vector<std::size_t> slot_of(count, 0);
-    std::size_t element_bytes = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Program::Instruction& instruction = program_.code[i];
-      if (instruction.opcode == Opcode::constant) continue;
-      const std::size_t size = size_of(instruction.dtype);
-      auto slot = std::find_if(slots.begin(), slots.end(),
-                               [&](const Slot& s) { return s.size == size && s.free_after < i; });
-      if (slot == slots.end()) {
-        slots.push_back({size, 0});
-        slot = slots.end() - 1;
-        element_bytes += size;
-      }
-      slot->free_after = std::max(last_use[i], i);
-      slot_of[i] = static_cast<std::size_t>(slot - slots.begin());
-    }
-
-    tile_ = std::clamp(
-        static_cast<std::int64_t>(kTileBytes / std::max<std::size_t>(element_bytes, 1)) / 64 * 64,
-        kMinTile, kMaxTile);
-    std::vector<std::size_t> starts;
-    for (const Slot& slot : slots) {
-      starts.push_back(tile_memory_);
-      tile_memory_ += slot.size * static_cast<std::size_t>(tile_);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      if (program_.code[i].opcode != Opcode::constant) steps_[i].buffer = starts[slot_of[i]];
-    }
-  }
-
-  void fill_constants() {
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (program_.code[i].opcode != Opcode::constant) continue;
-      steps_[i].buffer = bytes;
-      bytes += size_of(program_.code[i].dtype) * static_cast<std::size_t>(tile_);
-    }
-    constants_ = buffer_of(bytes);
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const Program::Instruction& instruction = program_.code[i];
-      if (instruction.opcode == Opcode::constant) {
-        fill_constant(constants_.get() + steps_[i].buffer, instruction.value, instruction.dtype,
-                      tile_);
-      }
-    }
-  }
-
-  void run_tile(const LoopNest& nest, const std::vector<const std::byte*>& leaves,
-                std::span<const ArrayView> outputs, std::int64_t begin, std::int64_t n,
-                std::byte* memory, std::vector<const std::byte*>& values) const {
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const Program::Instruction& instruction = program_.code[i];
-      const auto size = static_cast<std::int64_t>(size_of(instruction.dtype));
-      if (instruction.opcode == Opcode::constant) {
-        values[i] = constants_.get() + steps_[i].buffer;
-        continue;
-      }
-      if (instruction.opcode == Opcode::leaf) {
-        const auto leaf = static_cast<std::size_t>(instruction.leaf);
-        if (nest.is_dense(nest.leaves[leaf])) {
-          values[i] = leaves[leaf] + begin * size;
-          continue;
-        }
-      }
-      std::byte* target = dense_output(nest, outputs, static_cast<int>(i), begin * size);
-      if (target == nullptr) target = memory + steps_[i].buffer;
-      if (instruction.opcode == Opcode::leaf) {
-        const auto leaf = static_cast<std::size_t>(instruction.leaf);
-        gather({leaves[leaf], nest.shape, nest.leaves[leaf], size}, begin, n, target);
-      } else {
-        const auto arg = [&](int k) -> const void* {
-          return instruction.args[k] < 0 ? nullptr
-                                         : values[static_cast<std::size_t>(instruction.args[k])];
-        };
-        steps_[i].loop(target, arg(0), arg(1), arg(2), n);
-      }
-      values[i] = target;
-    }
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      if (outputs[k].data == nullptr) continue;
-      const auto number = static_cast<std::size_t>(program_.outputs[k]);
-      const auto size = static_cast<std::int64_t>(size_of(program_.code[number].dtype));
-      auto* const data = outputs[k].as<std::byte>();
-      if (!nest.is_dense(nest.outputs[k])) {
-        scatter(values[number], {data, nest.shape, nest.outputs[k], size}, begin, n);
-      } else if (values[number] != data + begin * size) {
-        std::memcpy(data + begin * size, values[number], static_cast<std::size_t>(n * size));
-      }
-    }
-  }
-
-  /// Where instruction `number` may write straight into an output's memory; null when it may not.
-  std::byte* dense_output(const LoopNest& nest, std::span<const ArrayView> outputs, int number,
-                          std::int64_t offset) const {
-    for (std::size_t k = 0; k < outputs.size(); ++k) {
-      if (program_.outputs[k] == number && outputs[k].data != nullptr &&
-          nest.is_dense(nest.outputs[k])) {
-        return outputs[k].as<std::byte>() + offset;
-      }
-    }
-    return nullptr;
-  }
-
-  Program program_;
-  std::vector<Step> steps_;
-  std::int64_t tile_ = 0;        // elements
-  std::size_t tile_memory_ = 0;  // bytes of a tile's buffers
-  Buffer constants_;
+  TileEngine engine_;
 };
 
 }  // namespace
-
-CpuLoop* cpu_loop(Opcode opcode, Dtype operand, Dtype result) {
-  if (CpuLoop* loop = cpu_cast_loop(opcode, operand, result)) return loop;
-  for (auto* find : {cpu_compare_loop, cpu_arithmetic_loop, cpu_math_loop, cpu_complex_loop}) {
-    if (CpuLoop* loop = find(opcode, operand)) return loop;
-  }
-  return nullptr;
-}
 
 std::unique_ptr<Body> prepare_cpu(const Program& program) {
   return std::make_unique<CpuBody>(program);
