@@ -26,30 +26,6 @@ void quietly(F&& action) noexcept {
   }
 }
 
-Array shared_block(std::size_t bytes, const Context& context) {
-  return Array::empty({static_cast<std::int64_t>(bytes)}, Dtype::u8, context.memory,
-                      context.stream);
-}
-
-Machine make_machine(const Plan& plan, const MemoryMap& map, const Options& options) {
-  const MemoryPtr memory = options.memory != nullptr ? options.memory : device_memory(plan.device);
-  const bool gpu = plan.device.is_cuda();
-  const MemoryPtr host = gpu ? host_memory() : memory;
-  Machine machine{.cpu = {Stream::create(Device::cpu(), plan.spec->num_threads), host, host},
-                  .gpu = {},
-                  .shared_host = {},
-                  .shared_device = {},
-                  .time_steps = options.time_steps,
-                  .cuda_graphs = options.cuda_graphs};
-  machine.shared_host = shared_block(map.shared_host, machine.cpu);
-  if (gpu) {
-    machine.gpu = Context{Stream::create(plan.device), memory, memory};
-    machine.shared_device = shared_block(map.shared_device, *machine.gpu);
-    machine.cpu.stream.enqueue([] { quietly([] { cuda::relax_capture_mode_of_this_thread(); }); });
-  }
-  return machine;
-}
-
 /// Blocks that hold a batch of either plan.
 MemoryMap larger(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<const Plan>& tail) {
   MemoryMap map = map_memory(*plan);

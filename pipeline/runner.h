@@ -5,14 +5,13 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <forebay/array/context.h>
 #include <forebay/array/cuda/graph.h>
 #include <forebay/pipeline/lease.h>
+#include <forebay/pipeline/machine.h>
 #include <forebay/pipeline/stats.h>
 
 namespace forebay {
@@ -27,15 +26,6 @@ struct Binding {
   std::vector<Step> steps;
   BatchInfo on_cpu, on_gpu;
   std::vector<std::shared_ptr<cuda::Graph>> graphs;  ///< by segment
-};
-
-/// What the plans of one pipeline share.
-struct Machine {
-  Context cpu;
-  std::optional<Context> gpu;        ///< its stream is the compute stream
-  Array shared_host, shared_device;  ///< u8: temporaries
-  bool time_steps = false;
-  bool cuda_graphs = true;
 };
 
 class Runner {
