@@ -4,37 +4,11 @@
 
 #include <forebay/array/require.h>
 #include <forebay/ops/expr/cuda_text.h>
+#include <forebay/ops/expr/device_code.h>
 #include <forebay/ops/expr/execute.h>
-#include <forebay/ops/expr/opcodes.h>
 
 namespace forebay::expr {
 namespace {
-
-/// Put before flat kernels.
-constexpr const char* kPacks = R"(
-// N neighbours in memory, moved by one access of up to 16 bytes.
-template <int Bytes> struct AccessOf;
-template <> struct AccessOf<1> { using type = u8; };
-template <> struct AccessOf<2> { using type = u16; };
-template <> struct AccessOf<4> { using type = u32; };
-template <> struct AccessOf<8> { using type = uint2; };
-template <> struct AccessOf<16> { using type = uint4; };
-template <class T> struct Pack {
-  T at[N];
-  using Access = typename AccessOf<sizeof(T) * N>::type;
-};
-template <class T> Pack<T> load(const T* from, i64 pack) {
-  const auto access = reinterpret_cast<const typename Pack<T>::Access*>(from)[pack];
-  Pack<T> result;
-  memcpy(&result, &access, sizeof(result));
-  return result;
-}
-template <class T> void store(T* to, i64 pack, const Pack<T>& values) {
-  typename Pack<T>::Access access;
-  memcpy(&access, &values, sizeof(access));
-  reinterpret_cast<typename Pack<T>::Access*>(to)[pack] = access;
-}
-)";
 
 class Generator {
  public:
@@ -53,7 +27,9 @@ class Generator {
   }
 
   CudaSource operator()() && {
-    helpers();
+    result_.text = kPackText;
+    if (result_.flat)
+      line("\nconstexpr int N = {};  // elements that a thread moves at once", result_.pack);
     parameters();
     element();
     if (result_.flat) {
@@ -74,10 +50,6 @@ class Generator {
     result_.text += '\n';
   }
 
-  /// In memory a bool is a byte, of which any but 0 is true.
-  static std::string_view memory_type(Dtype dtype) {
-    return dtype == Dtype::boolean ? "u8" : name_of(dtype);
-  }
   bool is_dense(std::size_t leaf) const { return nest_.is_dense(nest_.leaves[leaf]); }
   bool is_scalar(std::size_t leaf) const {
     return !is_dense(leaf) && LoopNest::is_scalar(nest_.leaves[leaf]);
@@ -86,41 +58,13 @@ class Generator {
   std::size_t leaf_count() const { return program_.leaves.size(); }
   std::size_t output_count() const { return program_.outputs.size(); }
 
-  void helpers() {
-    bool integers = false, sign = false;
-    for (const Program::Instruction& instruction : program_.code) {
-      switch (instruction.opcode) {
-        case Opcode::neg:
-        case Opcode::abs:
-        case Opcode::add:
-        case Opcode::sub:
-        case Opcode::mul:
-        case Opcode::div:
-        case Opcode::pow:
-          integers |= forebay::is_integer(at(instruction.args[0]).dtype);
-          break;
-        case Opcode::sign:
-          sign = true;
-          break;
-        default:
-          break;
-      }
-    }
-    if (integers) result_.text += kIntegerHelpers;
-    if (sign) result_.text += kSignHelper;
-    if (result_.flat) {
-      line("\nconstexpr int N = {};  // elements that a thread moves at once", result_.pack);
-      result_.text += kPacks;
-    }
-  }
-
   void parameters() {
     line("\nstruct Parameters {{");
     line("  i64 count;    // elements");
     line("  i64 aligned;  // whether every address allows whole packs");
     if (!result_.flat) line("  i64 extent[{}];", nest_.shape.rank);
     for (std::size_t i = 0; i < leaf_count(); ++i) {
-      line("  const {}* x{};", memory_type(program_.leaves[i].dtype), i);
+      line("  const {}* x{};", cuda_memory_type(program_.leaves[i].dtype), i);
       if (is_strided(i)) line("  i64 x{}_stride[{}];", i, nest_.shape.rank);
     }
     for (std::size_t k = 0; k < output_count(); ++k) {
@@ -135,39 +79,16 @@ class Generator {
   void element() {
     std::string list;
     for (std::size_t i = 0; i < leaf_count(); ++i) {
-      list += fmt::format("{} x{}, ", memory_type(program_.leaves[i].dtype), i);
+      list += fmt::format("{} x{}, ", cuda_memory_type(program_.leaves[i].dtype), i);
     }
     for (std::size_t k = 0; k < output_count(); ++k) {
       list += fmt::format("{}{}& out{}", k == 0 ? "" : ", ", name_of(output_dtype(k)), k);
     }
     line("\ninline void element({}) {{", list);
-    for (std::size_t i = 0; i < program_.code.size(); ++i) {
-      const Program::Instruction& instruction = program_.code[i];
-      if (instruction.opcode == Opcode::constant) continue;
-      line("  const {} v{} = {};", name_of(instruction.dtype), i, expression(instruction));
-    }
+    result_.text += cuda_statements(program_, "  ");
     for (std::size_t k = 0; k < output_count(); ++k)
-      line("  out{} = {};", k, value(program_.outputs[k]));
+      line("  out{} = {};", k, cuda_value(program_, program_.outputs[k]));
     line("}}");
-  }
-
-  std::string value(int number) const {
-    const Program::Instruction& instruction = at(number);
-    return instruction.opcode == Opcode::constant
-               ? cuda_literal(instruction.value, instruction.dtype)
-               : fmt::format("v{}", number);
-  }
-  std::string expression(const Program::Instruction& instruction) const {
-    if (instruction.opcode == Opcode::leaf) {
-      return fmt::format("x{}{}", instruction.leaf,
-                         instruction.dtype == Dtype::boolean ? " != 0" : "");
-    }
-    const int operands = info(instruction.opcode).operands;
-    std::string texts[3];
-    for (int k = 0; k < operands; ++k)
-      texts[k] = value(instruction.args[k]);
-    const Dtype operand = at(instruction.args[operands - 1]).dtype;
-    return cuda_instruction(instruction.opcode, operand, instruction.dtype, texts);
   }
 
   void begin_kernel() {
@@ -177,7 +98,7 @@ class Generator {
         kKernelThreads, kKernelName);
     for (std::size_t i = 0; i < leaf_count(); ++i) {
       if (is_scalar(i))
-        line("  const {} x{} = *p.x{};", memory_type(program_.leaves[i].dtype), i, i);
+        line("  const {} x{} = *p.x{};", cuda_memory_type(program_.leaves[i].dtype), i, i);
     }
   }
 
@@ -216,10 +137,10 @@ class Generator {
     line("    const i64 packs = p.count / N;");
     line("    for (i64 i = grid_thread(); i < packs; i += grid_threads()) {{");
     for (std::size_t i = 0; i < leaf_count(); ++i) {
-      if (is_dense(i)) line("      const auto x{}_pack = load(p.x{}, i);", i, i);
+      if (is_dense(i)) line("      const auto x{}_pack = load_pack<N>(p.x{} + i * N, true);", i, i);
     }
     for (std::size_t k = 0; k < output_count(); ++k)
-      line("      Pack<{}> out{}_pack;", name_of(output_dtype(k)), k);
+      line("      Pack<{}, N> out{}_pack;", name_of(output_dtype(k)), k);
     line("#pragma unroll");
     line("      for (int k = 0; k < N; ++k) {{");
     line("        {}",
@@ -227,7 +148,7 @@ class Generator {
                       [](std::size_t k) { return fmt::format("out{}_pack.at[k]", k); }));
     line("      }}");
     for (std::size_t k = 0; k < output_count(); ++k)
-      line("      {}store(p.out{}, i, out{}_pack);", guard(k), k, k);
+      line("      {}store_pack(p.out{} + i * N, out{}_pack, true);", guard(k), k, k);
     line("    }}");
     line("    done = packs * N;");
     line("  }}");

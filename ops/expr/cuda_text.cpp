@@ -155,53 +155,41 @@ class Writer {
   Dtype result_;
 };
 
+std::string right_side(const Program& program, const Program::Instruction& instruction) {
+  if (instruction.opcode == Opcode::leaf) {
+    return fmt::format("x{}{}", instruction.leaf,
+                       instruction.dtype == Dtype::boolean ? " != 0" : "");
+  }
+  const int operands = info(instruction.opcode).operands;
+  std::string texts[3];
+  for (int k = 0; k < operands; ++k)
+    texts[k] = cuda_value(program, instruction.args[k]);
+  const int last = instruction.args[operands - 1];
+  const Dtype operand = program.code[static_cast<std::size_t>(last)].dtype;
+  return Writer(operand, instruction.dtype).write(instruction.opcode, texts[0], texts[1], texts[2]);
+}
+
 }  // namespace
 
-/// Put before kernels with integer arithmetic.
-const char* const kIntegerHelpers = R"(
-// Integers compute modulo 2^bits, in an unsigned type that is not promoted to a signed one.
-template <bool Wide> struct WordOf { using type = u32; };
-template <> struct WordOf<true> { using type = u64; };
-template <class T> using Word = typename WordOf<(sizeof(T) > 4)>::type;
-
-template <class T> T add(T x, T y) { return T(Word<T>(x) + Word<T>(y)); }
-template <class T> T sub(T x, T y) { return T(Word<T>(x) - Word<T>(y)); }
-template <class T> T mul(T x, T y) { return T(Word<T>(x) * Word<T>(y)); }
-template <class T> T absolute(T x) { return x < T(0) ? sub(T(0), x) : x; }
-
-// The floor of the quotient; 0 for a divisor of 0.
-template <class T> T floor_divide(T x, T y) {
-  if (y == T(0)) return 0;
-  if constexpr (is_signed<T>) {
-    if (y == T(-1)) return sub(T(0), x);
-    return T(x / y - (x % y != 0 && (x < 0) != (y < 0)));
-  }
-  return T(x / y);
+std::string cuda_value(const Program& program, int number) {
+  const Program::Instruction& instruction = program.code[static_cast<std::size_t>(number)];
+  return instruction.opcode == Opcode::constant ? literal(instruction.value, instruction.dtype)
+                                                : fmt::format("v{}", number);
 }
 
-// The integer part of the power, modulo 2^bits.
-template <class T> T integer_pow(T base, T exponent) {
-  if constexpr (is_signed<T>) {
-    if (exponent < 0) return base == T(1) ? T(1) : base == T(-1) ? (exponent & 1 ? T(-1) : T(1)) : T(0);
+std::string cuda_statements(const Program& program, std::string_view indent) {
+  std::string text;
+  for (std::size_t i = 0; i < program.code.size(); ++i) {
+    const Program::Instruction& instruction = program.code[i];
+    if (instruction.opcode == Opcode::constant) continue;
+    text += fmt::format("{}const {} v{} = {};\n", indent, name_of(instruction.dtype), i,
+                        right_side(program, instruction));
   }
-  T result = 1;
-  for (u64 left = u64(exponent); left != 0; left >>= 1) {
-    if (left & 1) result = mul(result, base);
-    base = mul(base, base);
-  }
-  return result;
+  return text;
 }
-)";
 
-const char* const kSignHelper = R"(
-template <class T> T sign(T x) { return x != x ? x : T((x > T(0)) - (x < T(0))); }
-)";
-
-std::string cuda_literal(const Number& value, Dtype dtype) { return literal(value, dtype); }
-
-std::string cuda_instruction(Opcode opcode, Dtype operand, Dtype result,
-                             const std::string (&operands)[3]) {
-  return Writer(operand, result).write(opcode, operands[0], operands[1], operands[2]);
+std::string_view cuda_memory_type(Dtype dtype) {
+  return dtype == Dtype::boolean ? "u8" : name_of(dtype);
 }
 
 }  // namespace forebay::expr

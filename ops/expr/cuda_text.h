@@ -1,23 +1,20 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <forebay/ops/expr/expression.h>
 
-// Single instructions of the language in CUDA C++, in the words of the kernels' prelude.
+// A program's arithmetic in CUDA C++, in the words of the kernels' prelude and of expr.cu.
 namespace forebay::expr {
 
-/// Put before kernels whose integers do more than move and compare.
-extern const char* const kIntegerHelpers;
-/// Put before kernels with `sign`.
-extern const char* const kSignHelper;
+/// `const f32 v3 = v1 - 0.13f;` and so on, a line each, from leaves x0, x1, .. of their `cuda_memory_type`.
+std::string cuda_statements(const Program& program, std::string_view indent);
 
-/// `value`, which an element of `dtype` holds exactly, as an expression of that type.
-std::string cuda_literal(const Number& value, Dtype dtype);
+/// What instruction `number` gave, after these statements: `v3`, or a literal.
+std::string cuda_value(const Program& program, int number);
 
-/// The right side of an instruction; `operand` is the dtype of its operands (of the last two for
-/// select).
-std::string cuda_instruction(Opcode opcode, Dtype operand, Dtype result,
-                             const std::string (&operands)[3]);
+/// In memory a bool is a byte, of which any but 0 is true.
+std::string_view cuda_memory_type(Dtype dtype);
 
 }  // namespace forebay::expr

@@ -44,7 +44,8 @@ struct DeviceCode {
   std::string text;
   /// The parameter: `program` is the one the text was made of, `sources` are the step's, `out` is a store's output.
   /// The result stays valid until the next call.
-  std::span<const std::uint64_t> parameter(std::span<const ArrayView> sources, const void* out = nullptr);
+  std::span<const std::uint64_t> parameter(std::span<const ArrayView> sources,
+                                           const void* out = nullptr);
 
   Program program;
   bool is_store = false;

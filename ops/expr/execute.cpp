@@ -27,11 +27,16 @@ Array table_on(const Array& table, const Context& context) {
 
 }  // namespace
 
-std::unique_ptr<Body> prepare(const Program& program, const Context& context) {
+Program on_device(const Program& program, const Context& context) {
   Program here = program;
   for (Program::Leaf& leaf : here.leaves) {
     if (leaf.source < 0) leaf.table = table_on(leaf.table, context);
   }
+  return here;
+}
+
+std::unique_ptr<Body> prepare(const Program& program, const Context& context) {
+  const Program here = on_device(program, context);
   return context.device().is_cuda() ? prepare_cuda(here, context) : prepare_cpu(here);
 }
 

@@ -15,6 +15,9 @@ namespace forebay::expr {
 /// 64-bit index arithmetic only where the byte extents need it. Tables are uploaded with `context`.
 std::unique_ptr<Body> prepare(const Program& program, const Context& context);
 
+/// `program` with its tables on the device of `context`.
+Program on_device(const Program& program, const Context& context);
+
 /// The CUDA C++ of the kernel for `program`, readable, stage names in comments where `labels` has them.
 std::string cuda_source(const Program& program);
 

@@ -11,24 +11,6 @@ namespace {
 // What a kernel's parameters may take on every driver.
 constexpr std::size_t kMaxParameterBytes = 4096;
 
-/// Whether every offset, in elements, and the number of elements fit in an i32.
-bool fits_32_bits(const LoopNest& nest) {
-  constexpr std::int64_t kMost = INT32_MAX;
-  if (nest.count > kMost) return false;
-  const auto fits = [&](const Dims& strides) {
-    std::int64_t reach = 0;
-    for (int axis = 0; axis < nest.shape.rank; ++axis) {
-      // Each stride too, since the kernel narrows it; an extent of 1 leaves it without a reach.
-      if (std::abs(strides[axis]) > kMost) return false;
-      reach += std::abs(strides[axis]) * (nest.shape[axis] - 1);
-      if (reach > kMost) return false;
-    }
-    return true;
-  };
-  return std::all_of(nest.leaves.begin(), nest.leaves.end(), fits) &&
-         std::all_of(nest.outputs.begin(), nest.outputs.end(), fits);
-}
-
 /// One kernel, for arrays that lie as in one loop nest.
 class Launcher {
  public:

@@ -52,4 +52,21 @@ LoopNest loop_nest(const Program& program) {
   return loop_nest(program, dense);
 }
 
+bool fits_32_bits(const LoopNest& nest) {
+  constexpr std::int64_t kMost = INT32_MAX;
+  if (nest.count > kMost) return false;
+  const auto fits = [&](const Dims& strides) {
+    std::int64_t reach = 0;
+    for (int axis = 0; axis < nest.shape.rank; ++axis) {
+      // Each stride too, since the kernel narrows it; an extent of 1 leaves it without a reach.
+      if (std::abs(strides[axis]) > kMost) return false;
+      reach += std::abs(strides[axis]) * (nest.shape[axis] - 1);
+      if (reach > kMost) return false;
+    }
+    return true;
+  };
+  return std::all_of(nest.leaves.begin(), nest.leaves.end(), fits) &&
+         std::all_of(nest.outputs.begin(), nest.outputs.end(), fits);
+}
+
 }  // namespace forebay::expr

@@ -24,4 +24,7 @@ LoopNest loop_nest(const Program& program, std::span<const Dims> output_strides)
 /// With dense outputs.
 LoopNest loop_nest(const Program& program);
 
+/// Whether every offset, in elements, and the number of elements fit in an i32.
+bool fits_32_bits(const LoopNest& nest);
+
 }  // namespace forebay::expr

@@ -1,0 +1,419 @@
+#include <forebay/ops/expr/device_code.h>
+
+#include <algorithm>
+#include <limits>
+
+#include <forebay/array/require.h>
+#include <forebay/ops/expr/cuda_text.h>
+#include <forebay/ops/expr/divisor.h>
+#include <forebay/ops/expr/execute.h>
+#include <forebay/ops/expr/loop_nest.h>
+
+namespace forebay::embedded {
+extern const char* const expr_cu;
+}
+
+namespace forebay::expr {
+
+const char* const kPackText = embedded::expr_cu;
+
+namespace {
+
+/// How a leaf lies over the rows: element (row, column) is at its place for the row plus column * step.
+struct Rows {
+  std::int64_t step = 0;
+  bool pitched = true;  ///< the place for row r is r * pitch; else it comes from the row's indices
+  std::int64_t pitch = 0;
+  Dims outer;  ///< strides over the axes of RowNest::outer
+};
+
+/// A program's shape as rows and columns: the last axis, and the others, as few as the leaves allow.
+struct RowNest {
+  std::int64_t columns = 1;
+  LoopNest outer;
+  std::vector<Rows> leaves;
+  bool any_unpitched = false;
+};
+
+RowNest row_nest(const Program& program) {
+  RowNest nest;
+  Program outer{.shape = program.shape, .leaves = program.leaves, .code = {}, .outputs = {}};
+  const int last = program.shape.rank - 1;
+  if (last >= 0) {
+    nest.columns = program.shape[last];
+    outer.shape.rank = last;
+    for (Program::Leaf& leaf : outer.leaves)
+      leaf.strides.rank = last;
+  }
+  nest.outer = loop_nest(outer, {});
+  const Dims dense = dense_strides(nest.outer.shape);
+  for (std::size_t i = 0; i < program.leaves.size(); ++i) {
+    Rows rows;
+    rows.step = last >= 0 ? program.leaves[i].strides[last] : 0;
+    rows.outer = nest.outer.leaves[i];
+    rows.pitch = rows.outer[rows.outer.rank - 1];
+    for (int axis = 0; axis < dense.rank; ++axis)
+      rows.pitched &= rows.outer[axis] == rows.pitch * dense[axis];
+    nest.any_unpitched |= !rows.pitched;
+    nest.leaves.push_back(rows);
+  }
+  return nest;
+}
+
+/// Whether leaf `i` of a store is the op's own result, which comes as a value.
+bool is_result(const DeviceCode& code, std::size_t i) {
+  return code.is_store && code.program.leaves[i].source == 0;
+}
+
+constexpr std::int64_t kAnyAccess = std::numeric_limits<std::int32_t>::max();
+
+/// How many elements of `size` bytes an access may have where all addresses are multiples of the bits set here.
+std::int64_t elements_together(std::uint64_t bits, std::size_t size) {
+  const std::uint64_t unit = bits & (~bits + 1);
+  return unit == 0 || unit >= 16 ? kAnyAccess : static_cast<std::int64_t>(unit / size);
+}
+
+/// The text of a struct, and beside it the words that do not depend on addresses.
+class Generator {
+ public:
+  Generator(std::string_view name, DeviceCode& code)
+      : name_(name),
+        code_(code),
+        program_(code.program),
+        rows_(row_nest(code.program)),
+        nest_(loop_nest(code.program)) {
+    flat_ = nest_.shape.rank == 1;
+    for (std::size_t i = 0; i < leaf_count(); ++i)
+      flat_ &= nest_.is_dense(nest_.leaves[i]) || is_scalar(i);
+  }
+
+  void operator()() {
+    line("\nstruct {} {{", name_);
+    types();
+    members();
+    element();
+    row_struct();
+    row();
+    if (code_.is_store) {
+      put();
+    } else {
+      at();
+    }
+    line("}};");
+  }
+
+ private:
+  std::size_t leaf_count() const { return program_.leaves.size(); }
+  bool is_result(std::size_t i) const { return expr::is_result(code_, i); }
+  bool is_scalar(std::size_t i) const { return LoopNest::is_scalar(program_.leaves[i].strides); }
+  std::string_view type_of(std::size_t i) const {
+    return is_result(i) ? "Value" : cuda_memory_type(program_.leaves[i].dtype);
+  }
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    code_.text += fmt::format(format, std::forward<Args>(args)...);
+    code_.text += '\n';
+  }
+  /// A member of the struct that the launch does not change.
+  void word(std::string_view member, std::int64_t value) {
+    line("  i64 {};", member);
+    code_.words.push_back(static_cast<std::uint64_t>(value));
+  }
+  void divisor(std::string_view member, std::int64_t value) {
+    const Divisor divisor(std::max<std::int64_t>(value, 1), wide_);
+    line("  Divisor<Index> {};", member);
+    code_.words.insert(code_.words.end(), {divisor.multiplier, divisor.shift});
+  }
+
+  /// The text for each leaf that is in memory, joined.
+  template <class Text>
+  std::string each_leaf(std::string_view between, const Text& text,
+                        bool with_result = false) const {
+    std::string all;
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
+      if (is_result(i) && !with_result) continue;
+      if (!all.empty()) all += between;
+      all += text(i);
+    }
+    return all;
+  }
+  /// The call of `element` with each leaf in memory as `text` writes it.
+  template <class Text>
+  std::string element_call(std::string_view value, const Text& text) const {
+    return fmt::format(
+        "element({})",
+        each_leaf(
+            ", ", [&](std::size_t i) { return is_result(i) ? std::string(value) : text(i); },
+            true));
+  }
+
+  void types() {
+    const Dtype given = program_.code[static_cast<std::size_t>(program_.outputs[0])].dtype;
+    wide_ = !fits_32_bits(nest_);
+    if (code_.is_store) {
+      for (std::size_t i = 0; i < leaf_count(); ++i) {
+        if (is_result(i)) line("  using Value = {};", name_of(program_.leaves[i].dtype));
+      }
+      line("  using Stored = {};", name_of(given));
+    } else {
+      line("  using Value = {};", name_of(given));
+    }
+    line("  using Index = {};  // holds every offset", wide_ ? "i64" : "i32");
+  }
+
+  /// In the order of DeviceCode::words.
+  void members() {
+    line("  i64 whole, row_whole;  // elements that an access may have: in the array, in rows");
+    code_.words.assign(2, 0);
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
+      if (is_result(i)) continue;
+      const int source = program_.leaves[i].source - (code_.is_store ? 1 : 0);
+      line("  const {}* x{};  // {}", type_of(i), i,
+           program_.leaves[i].source < 0 ? "a table" : fmt::format("source {}", source));
+      code_.words.push_back(0);
+    }
+    if (code_.is_store) {
+      line("  Stored* out;");
+      code_.words.push_back(0);
+    }
+    word("columns", rows_.columns);
+    if (!flat_) divisor("by_columns", rows_.columns);
+    const Dims& outer = rows_.outer.shape;
+    for (int axis = 1; rows_.any_unpitched && axis < outer.rank; ++axis) {
+      word(fmt::format("extent{}", axis), outer[axis]);
+      divisor(fmt::format("by_extent{}", axis), outer[axis]);
+    }
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
+      if (is_result(i)) continue;
+      const Rows& rows = rows_.leaves[i];
+      if (rows.pitched) {
+        word(fmt::format("x{}_pitch", i), rows.pitch);
+      } else {
+        for (int axis = 0; axis < outer.rank; ++axis)
+          word(fmt::format("x{}_stride{}", i, axis), rows.outer[axis]);
+      }
+      if (is_apart(i)) word(fmt::format("x{}_step", i), rows.step);
+    }
+  }
+  bool is_apart(std::size_t i) const {
+    return rows_.leaves[i].step != 0 && rows_.leaves[i].step != 1;
+  }
+
+  void element() {
+    line("\n  static {} element({}) {{", code_.is_store ? "Stored" : "Value",
+         each_leaf(
+             ", ", [&](std::size_t i) { return fmt::format("{} x{}", type_of(i), i); }, true));
+    code_.text += cuda_statements(program_, "    ");
+    line("    return {};\n  }}", cuda_value(program_, program_.outputs[0]));
+  }
+
+  void row_struct() {
+    line("\n  struct Row {{\n    i64 whole;");
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
+      if (is_result(i)) continue;
+      const bool one = rows_.leaves[i].step == 0;
+      line("    {}{}{} x{};", one ? "" : "const ", type_of(i), one ? "" : "*", i);
+      if (is_apart(i)) line("    Index x{}_step;", i);
+    }
+    if (code_.is_store) line("    Stored* out;");
+    const std::string call = element_call("value", [&](std::size_t i) {
+      if (rows_.leaves[i].step == 0) return fmt::format("x{}", i);
+      return is_apart(i) ? fmt::format("x{0}[Index(column) * x{0}_step]", i)
+                         : fmt::format("x{}[column]", i);
+    });
+    if (code_.is_store) {
+      line("    void put(i64 column, Value value) const {{ out[column] = {}; }}", call);
+    } else {
+      line("    Value at(i64 column) const {{ return {}; }}", call);
+    }
+    packs(
+        "    ",
+        [&](std::size_t i) {
+          if (rows_.leaves[i].step == 0) return std::string();
+          return is_apart(i)
+                     ? fmt::format("load_apart<N>(x{0} + Index(p * N) * x{0}_step, x{0}_step)", i)
+                     : fmt::format("load_pack<N>(x{} + p * N, together)", i);
+        },
+        [](std::size_t i) { return fmt::format("x{}", i); });
+    line("  }};");
+  }
+
+  /// `pack` or `put_pack` of leaves whose packs are `load` (empty: `one` for all).
+  template <class Load, class One>
+  void packs(std::string_view indent, const Load& load, const One& one) {
+    begin_pack(indent);
+    line("{}  const bool together = (N & -N) <= whole;", indent);
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
+      const std::string text = is_result(i) ? std::string() : load(i);
+      if (!text.empty()) line("{}  const auto x{}_pack = {};", indent, i, text);
+    }
+    const bool store = code_.is_store;
+    line("{}  Pack<{}, N> {};", indent, store ? "Stored" : "Value", store ? "results" : "values");
+    line("#pragma unroll");
+    line("{}  for (int k = 0; k < N; ++k) {}.at[k] = {};", indent, store ? "results" : "values",
+         element_call("values.at[k]", [&](std::size_t i) {
+           return load(i).empty() ? one(i) : fmt::format("x{}_pack.at[k]", i);
+         }));
+    line("{}  {}", indent,
+         store ? "store_pack(out + p * N, results, together);" : "return values;");
+    line("{}}}", indent);
+  }
+  void begin_pack(std::string_view indent) {
+    line("{}template <int N>", indent);
+    if (code_.is_store) {
+      line("{}void put_pack(i64 p, const Pack<Value, N>& values) const {{", indent);
+    } else {
+      line("{}Pack<Value, N> pack(i64 p) const {{", indent);
+    }
+  }
+
+  void row() {
+    line("\n  Row row(i64 number) const {{\n    const Index r = Index(number);");
+    const int rank = rows_.outer.shape.rank;
+    std::string rest = "r";
+    for (int axis = rank - 1; rows_.any_unpitched && axis > 0; --axis) {
+      const std::string next = axis == 1 ? "i0" : fmt::format("r{}", axis);
+      line("    const Index {0} = by_extent{1}.quotient({2}), i{1} = {2} - {0} * Index(extent{1});",
+           next, axis, rest);
+      rest = next;
+    }
+    const std::string leaves = each_leaf("", [&](std::size_t i) {
+      std::string place;
+      for (int axis = 0; axis < rank && !rows_.leaves[i].pitched; ++axis)
+        place += fmt::format(" + i{0} * Index(x{1}_stride{0})", axis, i);
+      if (rows_.leaves[i].pitched) place = fmt::format(" + r * Index(x{}_pitch)", i);
+      const bool one = rows_.leaves[i].step == 0;
+      return fmt::format(", {}x{}{}{}{}", one ? "*(" : "", i, place, one ? ")" : "",
+                         is_apart(i) ? fmt::format(", Index(x{}_step)", i) : "");
+    });
+    line("    return {{row_whole{}{}}};\n  }}", leaves,
+         code_.is_store ? ", out + r * Index(columns)" : "");
+  }
+
+  void at() {
+    if (flat_) {
+      line("  Value at(i64 i) const {{ return {}; }}", element_call("", [&](std::size_t i) {
+             return is_scalar(i) ? fmt::format("*x{}", i) : fmt::format("x{}[i]", i);
+           }));
+      flat_packs();
+      return;
+    }
+    line("  Value at(i64 i) const {{");
+    line("    const Index r = by_columns.quotient(Index(i));");
+    line("    return row(r).at(Index(i) - r * Index(columns));\n  }}");
+    begin_pack("  ");
+    places_of_pack();
+    line("    if (columns % N == 0) return row(r).template pack<N>(column / N);");
+    line("    Pack<Value, N> values;\n#pragma unroll");
+    line("    for (int k = 0; k < N; ++k) values.at[k] = at(p * N + k);");
+    line("    return values;\n  }}");
+  }
+
+  void put() {
+    if (flat_) {
+      line("  void put(i64 i, Value value) const {{ out[i] = {}; }}",
+           element_call("value", [&](std::size_t i) {
+             return is_scalar(i) ? fmt::format("*x{}", i) : fmt::format("x{}[i]", i);
+           }));
+      flat_packs();
+      return;
+    }
+    line("  void put(i64 i, Value value) const {{");
+    line("    const Index r = by_columns.quotient(Index(i));");
+    line("    row(r).put(Index(i) - r * Index(columns), value);\n  }}");
+    begin_pack("  ");
+    places_of_pack();
+    line("    if (columns % N == 0) return row(r).put_pack(column / N, values);");
+    line("#pragma unroll");
+    line("    for (int k = 0; k < N; ++k) put(p * N + k, values.at[k]);\n  }}");
+  }
+  void flat_packs() {
+    packs(
+        "  ",
+        [&](std::size_t i) {
+          return is_scalar(i) ? std::string()
+                              : fmt::format("load_pack<N>(x{} + p * N, together)", i);
+        },
+        [](std::size_t i) { return fmt::format("*x{}", i); });
+  }
+  void places_of_pack() {
+    line("    const Index i = Index(p * N), r = by_columns.quotient(i);");
+    line("    const Index column = i - r * Index(columns);");
+  }
+
+  std::string_view name_;
+  DeviceCode& code_;
+  const Program& program_;
+  RowNest rows_;
+  LoopNest nest_;
+  bool flat_ = true;
+  bool wide_ = false;
+};
+
+DeviceCode device_code(std::string_view name, const Program& program, bool is_store,
+                       const Context& context) {
+  DeviceCode code;
+  code.program = on_device(program, context);
+  code.is_store = is_store;
+  Generator generator(name, code);
+  generator();
+  return code;
+}
+
+}  // namespace
+
+std::span<const std::uint64_t> DeviceCode::parameter(std::span<const ArrayView> sources,
+                                                     const void* out) {
+  std::int64_t whole = kAnyAccess, row_whole = kAnyAccess;
+  std::size_t word = 2;
+  const int last = program.shape.rank - 1;
+  const auto array = [&](const void* data, std::int64_t offset, Dtype dtype, const Dims& strides) {
+    const std::size_t size = size_of(dtype);
+    const auto bytes = [&](std::int64_t elements) {
+      return static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size);
+    };
+    std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) + bytes(offset);
+    words[word++] = bits;
+    if (is_dense(program.shape, strides)) whole = std::min(whole, elements_together(bits, size));
+    if (last < 0 || strides[last] != 1) return;
+    for (int axis = 0; axis < last; ++axis)
+      bits |= program.shape[axis] > 1 ? bytes(strides[axis]) : 0;
+    row_whole = std::min(row_whole, elements_together(bits, size));
+  };
+  for (std::size_t i = 0; i < program.leaves.size(); ++i) {
+    const Program::Leaf& leaf = program.leaves[i];
+    if (is_result(*this, i)) continue;
+    const std::int64_t source = leaf.source - (is_store ? 1 : 0);
+    const void* data =
+        leaf.source < 0 ? leaf.table.data() : sources[static_cast<std::size_t>(source)].data;
+    array(data, leaf.offset, leaf.dtype, leaf.strides);
+  }
+  if (is_store) {
+    array(out, 0, program.code[static_cast<std::size_t>(program.outputs[0])].dtype,
+          dense_strides(program.shape));
+  }
+  words[0] = static_cast<std::uint64_t>(whole);
+  words[1] = static_cast<std::uint64_t>(row_whole);
+  return words;
+}
+
+DeviceCode device_load(std::string_view name, const Program& program, const Context& context) {
+  return device_code(name, program, false, context);
+}
+
+DeviceCode device_store(std::string_view name, const Program& program, const Context& context) {
+  int results = 0;
+  for (const Program::Leaf& leaf : program.leaves) {
+    if (leaf.source != 0) continue;
+    FOREBAY_REQUIRE(leaf.offset == 0 && is_dense(program.shape, leaf.strides), invalid,
+                    "device_store: source 0 is read with strides {} from {} over {}; the op's own "
+                    "result is read dense.",
+                    to_string(leaf.strides), leaf.offset, to_string(program.shape));
+    ++results;
+  }
+  FOREBAY_REQUIRE(results == 1, invalid,
+                  "device_store: the program does not read source 0, the op's own result.");
+  return device_code(name, program, true, context);
+}
+
+}  // namespace forebay::expr
