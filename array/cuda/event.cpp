@@ -1,7 +1,9 @@
 #include <forebay/array/cuda/event.h>
 
 #include <map>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <forebay/array/cuda/backend.h>
@@ -45,6 +47,12 @@ Helpers& helpers() {
   return found;
 }
 
+/// A helper that could not be given its work may be waiting already: nobody else gets it.
+struct Discard {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+using HelperPtr = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, Discard>;
+
 /// What CUDA calls when a helper has passed the event.
 struct Call {
   EventPoint::Signal signal;
@@ -87,11 +95,12 @@ void CudaPoint::when_passed(Signal signal) const {
   const DeviceGuard guard(device_);
   const RelaxedCapture relaxed;
   auto call = std::make_unique<Call>(Call{std::move(signal), device_});
-  const cudaStream_t stream = helpers().take(device_);
-  check(cudaStreamWaitEvent(stream, event_, cudaEventWaitDefault), "cudaStreamWaitEvent");
+  HelperPtr helper(helpers().take(device_));
+  check(cudaStreamWaitEvent(helper.get(), event_, cudaEventWaitDefault), "cudaStreamWaitEvent");
   // Not cudaLaunchHostFunc: that calls nobody after the device has failed, and who waits would wait for good.
-  check(cudaStreamAddCallback(stream, Call::run, call.get(), 0), "cudaStreamAddCallback");
+  check(cudaStreamAddCallback(helper.get(), Call::run, call.get(), 0), "cudaStreamAddCallback");
   call.release();
+  helper.release();  // `Call::run` puts it back
 }
 
 void CudaPoint::record(cudaStream_t stream) const {
@@ -122,8 +131,7 @@ std::shared_ptr<const EventPoint> CudaEvent::point() const {
 
 void CudaEvent::record(cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
-  // New holders come under the lock only, so one that goes meanwhile costs no more than a needless
-  // event.
+  // New holders come under the lock only, so one that goes meanwhile costs no more than a needless event.
   if (point_.use_count() > 1) point_ = std::make_shared<CudaPoint>(device_, flags_);
   point_->record(stream);
   recorded_ = true;

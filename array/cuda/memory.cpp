@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forebay/array/cuda/backend.h>
+#include <forebay/array/cuda/capture.h>
 #include <forebay/array/cuda/check.h>
 #include <forebay/array/cuda/device.h>
 #include <forebay/array/require.h>
@@ -129,12 +130,6 @@ bool is_pageable(const void* host) {
     return true;
   }
   return attributes.type == cudaMemoryTypeUnregistered;
-}
-
-bool is_capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
 }
 
 }  // namespace

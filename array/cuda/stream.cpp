@@ -13,9 +13,9 @@
 namespace forebay::cuda {
 namespace {
 
-/// Holds owners until a stream has passed a point. They are dropped in the threads that call it,
-/// never in a host function, where a deleter could not call CUDA. One for all streams: an owner may hold a handle of
-/// the stream that it is kept for, which would keep itself alive through a keeper of that stream.
+/// Holds owners until a stream has passed a point. They are dropped in the threads that call it, never in a
+/// host function, where a deleter could not call CUDA. One for all streams: an owner may hold a handle of the
+/// stream that it is kept for, which would keep itself alive through a keeper of that stream.
 class Keeper {
  public:
   void keep(std::shared_ptr<const void> owner, int device, cudaStream_t stream) {
@@ -119,7 +119,7 @@ class CudaStream : public StreamState {
 
   void keep(std::shared_ptr<const void> owner) override {
     const DeviceGuard guard(device_);
-    if (is_capturing()) {  // the graph's replays need it, not this one pass
+    if (is_capturing(stream_)) {  // the graph's replays need it, not this one pass
       (captured_owners != nullptr ? *captured_owners : captured_elsewhere_)
           .push_back(std::move(owner));
       return;
@@ -147,16 +147,9 @@ class CudaStream : public StreamState {
   int device_;
 
  private:
-  bool is_capturing() const {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    const bool known = cudaStreamIsCapturing(stream_, &status) == cudaSuccess;
-    if (!known) cudaGetLastError();
-    return known && status != cudaStreamCaptureStatusNone;
-  }
-
   std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();
-  Owners captured_elsewhere_;  // by a capture that is not a Graph of ours: held until this stream
-                               // is closed
+  // By a capture that is not a Graph of ours; held until this stream is closed.
+  Owners captured_elsewhere_;
 };
 
 class OwnedStream final : public CudaStream {
