@@ -52,4 +52,16 @@ Dims dims_of(std::string_view op, std::string_view argument,
   return dims;
 }
 
+int checked_axis(std::string_view op, std::string_view argument, std::int64_t axis,
+                 const Dims& shape) {
+  FOREBAY_REQUIRE(shape.rank > 0, invalid,
+                  "{}: `{}` names axis {}, but `x` is a scalar, shape (); it must have at least "
+                  "one axis.",
+                  op, argument, axis);
+  FOREBAY_REQUIRE(axis >= -shape.rank && axis < shape.rank, invalid,
+                  "{}: `{}` names axis {}, but `x` has shape {}; its axes are {} to {}.", op,
+                  argument, axis, to_string(shape), -shape.rank, shape.rank - 1);
+  return static_cast<int>(axis < 0 ? axis + shape.rank : axis);
+}
+
 }  // namespace forebay

@@ -127,5 +127,20 @@ TEST(Checks, ListDtypesShortly) {
   EXPECT_EQ(float_result("log", Dtype::u8, Dtype::f64), Dtype::f64);
 }
 
+TEST(Checks, CountAxesFromBothEnds) {
+  for (const std::int64_t axis : {0, 1, 2}) {
+    EXPECT_EQ(checked_axis("fft", "axis", axis, {2, 3, 4}), axis);
+    EXPECT_EQ(checked_axis("fft", "axis", axis - 3, {2, 3, 4}), axis);
+  }
+  for (const std::int64_t axis : {-3, 2}) {
+    EXPECT_ERROR(checked_axis("fft", "axes", axis, {4, 5}), invalid,
+                 "fft: `axes` names axis " + std::to_string(axis) +
+                     ", but `x` has shape (4, 5); its axes are -2 to 1.");
+  }
+  EXPECT_ERROR(checked_axis("argmax", "axis", -1, {}), invalid,
+               "argmax: `axis` names axis -1, but `x` is a scalar, shape (); it must have at least "
+               "one axis.");
+}
+
 }  // namespace
 }  // namespace forebay

@@ -3,19 +3,12 @@
 #include <array>
 
 #include <forebay/array/require.h>
+#include <forebay/ops/checks.h>
 
 namespace forebay {
 namespace {
 
 constexpr std::array<std::string_view, 5> kLayouts = {"none", "NCHW", "NHWC", "NCL", "NC"};
-
-/// The axis called `axis`, which counts from the end when negative.
-int checked_axis(std::string_view op, std::int64_t axis, const Dims& shape) {
-  FOREBAY_REQUIRE(axis >= -shape.rank && axis < shape.rank, invalid,
-                  "{}: `axes` has {}, but `x` has shape {}; its axes are {} to {}.", op, axis,
-                  to_string(shape), -shape.rank, shape.rank - 1);
-  return static_cast<int>(axis < 0 ? axis + shape.rank : axis);
-}
 
 }  // namespace
 
@@ -40,7 +33,7 @@ AxisSet reduced_axes(std::string_view op, const std::optional<std::vector<std::i
   AxisSet set = 0;
   if (axes) {
     for (const std::int64_t given : *axes) {
-      const int axis = checked_axis(op, given, shape);
+      const int axis = checked_axis(op, "axes", given, shape);
       FOREBAY_REQUIRE(!has_axis(set, axis), invalid,
                       "{}: `axes` names axis {} twice; give each axis once.", op, axis);
       FOREBAY_REQUIRE(!per_sample || axis != 0, invalid,

@@ -18,14 +18,8 @@ void Argmax::fields(FieldVisitor& visitor) {
 
 namespace {
 
-/// The axis from 0 on. Errors: invalid, as `argmax` says.
 int searched_axis(const Argmax& settings, const Dims& shape) {
-  FOREBAY_REQUIRE(shape.rank > 0, invalid,
-                  "argmax: `x` is a scalar, shape (); it must have an axis to search.");
-  FOREBAY_REQUIRE(settings.axis >= -shape.rank && settings.axis < shape.rank, invalid,
-                  "argmax: `axis` is {}, but `x` has shape {}; it must be from {} to {}.",
-                  settings.axis, to_string(shape), -shape.rank, shape.rank - 1);
-  return static_cast<int>(settings.axis < 0 ? settings.axis + shape.rank : settings.axis);
+  return checked_axis("argmax", "axis", settings.axis, shape);
 }
 
 std::vector<ArraySpec> infer(const Argmax& settings, std::span<const ArraySpec> inputs) {

@@ -149,11 +149,12 @@ TEST(ArgmaxErrors, SayWhatIsWrong) {
                "argmax: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add an "
                "`abs` stage before it.");
   EXPECT_ERROR(infer({}, Dtype::f32, {}), invalid,
-               "argmax: `x` is a scalar, shape (); it must have an axis to search.");
+               "argmax: `axis` names axis -1, but `x` is a scalar, shape (); it must have at least "
+               "one axis.");
   EXPECT_ERROR(infer({.axis = 2}, Dtype::f32, {4, 5}), invalid,
-               "argmax: `axis` is 2, but `x` has shape (4, 5); it must be from -2 to 1.");
+               "argmax: `axis` names axis 2, but `x` has shape (4, 5); its axes are -2 to 1.");
   EXPECT_ERROR(infer({.axis = -3}, Dtype::f32, {4, 5}), invalid,
-               "argmax: `axis` is -3, but `x` has shape (4, 5); it must be from -2 to 1.");
+               "argmax: `axis` names axis -3, but `x` has shape (4, 5); its axes are -2 to 1.");
   EXPECT_ERROR(infer({}, Dtype::f32, {3, 0}), invalid,
                "argmax: axis -1 of `x` with shape (3, 0) is empty; it must have at least one "
                "element. Search another `axis`.");

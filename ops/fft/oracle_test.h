@@ -212,12 +212,14 @@ template <class S>
 void check_errors(const std::string& name, Array (*op)(const Array&, const S&, const Context&)) {
   const Context context = kit::context(Device::cpu());
   const Array x = kit::random({2, 3}, Dtype::f32, 1);
-  EXPECT_ERROR(op(kit::random({}, Dtype::f32, 1), {}, context), invalid,
-               name + ": `x` is a scalar, shape (); a transform needs an axis to run along.");
+  EXPECT_ERROR(
+      op(kit::random({}, Dtype::f32, 1), {}, context), invalid,
+      name +
+          ": `axis` names axis -1, but `x` is a scalar, shape (); it must have at least one axis.");
   EXPECT_ERROR(op(x, {.axis = 2}, context), invalid,
-               name + ": `axis` is 2, but `x` has shape (2, 3); it must be from -2 to 1.");
+               name + ": `axis` names axis 2, but `x` has shape (2, 3); its axes are -2 to 1.");
   EXPECT_ERROR(op(x, {.axis = -3}, context), invalid,
-               name + ": `axis` is -3, but `x` has shape (2, 3); it must be from -2 to 1.");
+               name + ": `axis` names axis -3, but `x` has shape (2, 3); its axes are -2 to 1.");
   EXPECT_ERROR(op(x, {.n = 0}, context), invalid, name + ": `n` is 0; it must be at least 1.");
   EXPECT_ERROR(
       op(x, {.n = std::int64_t{1} << 60}, context), invalid,

@@ -50,12 +50,7 @@ Transform resolve(Kind kind, const std::optional<std::int64_t>& n, std::int64_t 
   t.name = kNames[static_cast<int>(kind)];
   const int rank = x.shape.rank;
   check_dtype(t.name, "x", x.dtype, kind == Kind::rfft ? kReals : kEvery);
-  FOREBAY_REQUIRE(rank > 0, invalid,
-                  "{}: `x` is a scalar, shape (); a transform needs an axis to run along.", t.name);
-  FOREBAY_REQUIRE(axis >= -rank && axis < rank, invalid,
-                  "{}: `axis` is {}, but `x` has shape {}; it must be from {} to {}.", t.name, axis,
-                  to_string(x.shape), -rank, rank - 1);
-  const int at = static_cast<int>(axis < 0 ? axis + rank : axis);
+  const int at = checked_axis(t.name, "axis", axis, x.shape);
   t.extent = x.shape[at];
   t.points = n.value_or(kind == Kind::irfft ? 2 * (t.extent - 1) : t.extent);
   FOREBAY_REQUIRE(t.points >= 1, invalid, "{}: `n` is {}{}; it must be at least 1.{}", t.name,

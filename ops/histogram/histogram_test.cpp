@@ -503,7 +503,7 @@ TEST(HistogramErrors, SayWhatIsWrong) {
       infer({.bins = 64, .edges = {{0, 1, 2}}}, {f32}), invalid,
       "histogram: `bins` is 64, but `edges` has 3 values, which make 2 bins; leave `bins` out.");
   EXPECT_ERROR(infer({.axes = {{1}}}, {f32}), invalid,
-               "histogram: `axes` has 1, but `x` has shape (4,); its axes are -1 to 0.");
+               "histogram: `axes` names axis 1, but `x` has shape (4,); its axes are -1 to 0.");
   EXPECT_ERROR(
       infer({.axes = std::vector<std::int64_t>{}}, {{Dtype::f32, {1, 1, 1, 1, 1, 1, 1, 1}}}),
       invalid,

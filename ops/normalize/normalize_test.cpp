@@ -457,7 +457,7 @@ TEST(NormalizeErrors, SayWhatIsWrong) {
   EXPECT_ERROR(infer({.epsilon = -1}, Dtype::f32, {4}), invalid,
                "normalize: `epsilon` is -1; it must be at least 0.");
   EXPECT_ERROR(infer({.axes = {{2}}}, Dtype::f32, {4, 5}), invalid,
-               "normalize: `axes` has 2, but `x` has shape (4, 5); its axes are -2 to 1.");
+               "normalize: `axes` names axis 2, but `x` has shape (4, 5); its axes are -2 to 1.");
   EXPECT_ERROR(infer({.axes = {{1, -1}}}, Dtype::f32, {4, 5}), invalid,
                "normalize: `axes` names axis 1 twice; give each axis once.");
   EXPECT_ERROR(infer({.axes = {{1}}, .layout = Layout::nc}, Dtype::f32, {4, 5}), invalid,
