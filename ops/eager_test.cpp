@@ -12,8 +12,7 @@ namespace forebay {
 namespace {
 
 class EagerTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, EagerTest, testing::ValuesIn(kit::devices()),
-                         [](const auto& test) { return test.param.is_cuda() ? "cuda" : "cpu"; });
+INSTANTIATE_TEST_SUITE_P(Devices, EagerTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 TEST_P(EagerTest, KeepsDenseArraysAndCopiesOthers) {
   SKIP_WITHOUT(GetParam());

@@ -5,25 +5,14 @@
 #include <forebay/ops/eager.h>
 #include <forebay/ops/expr/execute.h>
 #include <forebay/ops/expr/opcodes.h>
+#include <forebay/ops/expr/run_test.h>
 
 namespace forebay::expr {
 namespace {
 
 class PrimitivesTest : public testing::TestWithParam<Device> {};
 INSTANTIATE_TEST_SUITE_P(Devices, PrimitivesTest, testing::ValuesIn(kit::devices()),
-                         [](const auto& test) { return test.param.is_cuda() ? "cuda" : "cpu"; });
-
-Expr leaf_like(int source, const Array& x) {
-  return Expr::leaf(source, x.dtype(), x.shape(), x.strides());
-}
-
-/// `expression` of host arrays, evaluated on the device of `context`.
-Array run(const Expr& expression, const std::vector<Array>& hosts, const Context& context) {
-  std::vector<Array> sources;
-  for (const Array& host : hosts)
-    sources.push_back(kit::to_device(host, context));
-  return kit::to_host(eval(expression, sources, context), context);
-}
+                         kit::device_name);
 
 /// All pairs of edge values.
 template <class T>

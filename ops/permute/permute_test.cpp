@@ -6,8 +6,7 @@ namespace forebay {
 namespace {
 
 class PermuteTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, PermuteTest, testing::ValuesIn(kit::devices()),
-                         [](const auto& test) { return test.param.is_cuda() ? "cuda" : "cpu"; });
+INSTANTIATE_TEST_SUITE_P(Devices, PermuteTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 TEST_P(PermuteTest, MovesEveryElementOfEveryDtypeAndLayout) {
   SKIP_WITHOUT(GetParam());

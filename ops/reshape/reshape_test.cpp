@@ -6,8 +6,7 @@ namespace forebay {
 namespace {
 
 class ReshapeTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ReshapeTest, testing::ValuesIn(kit::devices()),
-                         [](const auto& test) { return test.param.is_cuda() ? "cuda" : "cpu"; });
+INSTANTIATE_TEST_SUITE_P(Devices, ReshapeTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 TEST_P(ReshapeTest, KeepsTheElementsInRowMajorOrder) {
   SKIP_WITHOUT(GetParam());

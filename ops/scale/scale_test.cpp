@@ -7,8 +7,7 @@ namespace forebay {
 namespace {
 
 class ScaleTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ScaleTest, testing::ValuesIn(kit::devices()),
-                         [](const auto& test) { return test.param.is_cuda() ? "cuda" : "cpu"; });
+INSTANTIATE_TEST_SUITE_P(Devices, ScaleTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 Array run(const Array& host, const Scale& settings, const Context& context) {
   return kit::to_host(scale(kit::to_device(host, context), settings, context), context);
