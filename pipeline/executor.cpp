@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include <forebay/array/cuda/range.h>
 #include <forebay/array/require.h>
 #include <forebay/array/stream_state.h>
 #include <forebay/pipeline/failure.h>
@@ -59,7 +60,9 @@ void Executor::start_epoch(std::int64_t epoch) {
 
 std::optional<Batch> Executor::next(const Stream* consumer) {
   const std::lock_guard lock(consumer_mutex_);
-  if (feed_.finish_epoch()) return std::nullopt;
+  const std::optional<BatchPosition> upcoming = feed_.upcoming();
+  if (!upcoming) return std::nullopt;
+  const cuda::Range range("next", upcoming->epoch, upcoming->step);
   const std::shared_ptr<SlotPool>& pool = producer().pool();
   FOREBAY_REQUIRE(pool->held() < plan_->spec->max_held_batches, resource,
                   "pipeline {}: the consumer holds {} batches, as many as it may; drop them or "

@@ -40,12 +40,12 @@ void Feed::require_open() const {
                   name_);
 }
 
-bool Feed::finish_epoch() {
+std::optional<BatchPosition> Feed::upcoming() {
   const std::lock_guard lock(mutex_);
   require_open();
-  if (consumer_.step < steps_) return false;
+  if (consumer_.step < steps_) return consumer_;
   consumer_ = {consumer_.epoch + 1, 0};
-  return true;
+  return std::nullopt;
 }
 
 ReadyBatch Feed::pop() {

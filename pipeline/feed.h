@@ -51,8 +51,9 @@ class Feed {
 
   // Consumer.
 
-  /// At the end of an epoch: moves on to the next one and says true. Errors: as pop.
-  bool finish_epoch();
+  /// The batch that `pop` will give. No value at the end of an epoch, once: the next call is about the
+  /// next epoch. Errors: as pop.
+  std::optional<BatchPosition> upcoming();
   /// Waits for the next batch. Errors: the first failure, from then on each time; cancelled after
   /// `stop`.
   ReadyBatch pop();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <forebay/array/cuda/range.h>
 #include <forebay/array/parallel.h>
 #include <forebay/array/require.h>
 #include <forebay/pipeline/failure.h>
@@ -140,6 +141,7 @@ void Producer::fill(const Ticket& ticket, Slot& slot, const Runner& runner) {
   read(ticket, slot, runner);
   read_ns_ += (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds(1);
   if (!copy_) return;
+  const cuda::Range range("copy", ticket.position.epoch, ticket.position.step);
   try {
     load(slot, runner);
   } catch (...) {
@@ -164,6 +166,7 @@ void Producer::wait_until_writable(Slot& slot) {
 }
 
 void Producer::read(const Ticket& ticket, const Slot& slot, const Runner& runner) {
+  const cuda::Range range("read", ticket.position.epoch, ticket.position.step);
   const Plan& plan = runner.plan();
   const Source& source = *plan.spec->source;
   auto* const position =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include <forebay/array/cuda/range.h>
 #include <forebay/array/require.h>
 #include <forebay/ops/expr/execute.h>
 #include <forebay/pipeline/failure.h>
@@ -69,8 +70,9 @@ void Runner::find_segments() {
     if (step.kind == PlanStep::Kind::load) continue;
     const bool gpu = step.device.is_cuda();
     if (segments_.empty() || segments_.back().gpu != gpu)
-      segments_.push_back({.gpu = gpu, .begin = i, .end = i});
+      segments_.push_back({.gpu = gpu, .begin = i, .end = i, .label = {}});
     segments_.back().end = i + 1;
+    segments_.back().label += (segments_.back().label.empty() ? "graph of " : ", ") + step.label;
   }
 }
 
@@ -168,6 +170,7 @@ void Runner::run_step(std::size_t i, Binding& binding) {
   const Binding::Step& bound = binding.steps[i];
   const bool gpu = step.device.is_cuda();
   const BatchInfo& info = gpu ? binding.on_gpu : binding.on_cpu;
+  const cuda::Range range(step.label, info.epoch, info.batch);
   try {
     const Stream& stream = gpu ? machine_.gpu->stream : machine_.cpu.stream;
     if (step.kind == PlanStep::Kind::copy) {
@@ -226,6 +229,7 @@ void Runner::run_on_gpu(std::size_t number, Binding& binding) {
       return;
     }
   }
+  const cuda::Range range(segment.label, binding.on_gpu.epoch, binding.on_gpu.batch);
   graph->launch(stream);
   lock.lock();
   replays_ += number == 0 || !std::any_of(segments_.begin(),

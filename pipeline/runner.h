@@ -54,8 +54,9 @@ class Runner {
   struct Segment {
     bool gpu = false;
     std::size_t begin = 0, end = 0;
-    bool ran =
-        false;  ///< once, without a graph: libraries have made what they make at their first run
+    /// Once, without a graph: libraries have made what they make at their first run.
+    bool ran = false;
+    std::string label;  ///< of its graph in a profile
   };
 
   void prepare(std::size_t step);

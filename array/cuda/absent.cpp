@@ -2,6 +2,7 @@
 
 #include <forebay/array/cuda/backend.h>
 #include <forebay/array/cuda/graph.h>
+#include <forebay/array/cuda/range.h>
 #include <forebay/array/require.h>
 
 namespace forebay::cuda {
@@ -29,5 +30,8 @@ std::shared_ptr<Graph> Graph::capture(const Stream&, const std::function<void()>
 void relax_capture_mode_of_this_thread() {}
 Event create_timing_event(Device) { fail_absent(); }
 float elapsed_ms(const Event&, const Event&) { fail_absent(); }
+
+Range::Range(std::string_view, std::int64_t, std::int64_t) {}
+Range::~Range() = default;
 
 }  // namespace forebay::cuda
