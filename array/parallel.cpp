@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include <forebay/array/arena.h>
+#include <forebay/array/past_cache.h>
 
 namespace forebay {
 namespace {
@@ -21,6 +22,7 @@ struct Loop {
   void run() {
     if (units <= 1) {
       if (units == 1) body(0, count);
+      end_past_cache();
       return;
     }
     struct AtEnd {
@@ -36,7 +38,10 @@ struct Loop {
     (void)loop.begun.load(std::memory_order_acquire);
     struct AtEnd {
       Loop& loop;
-      ~AtEnd() { loop.ended.fetch_add(1, std::memory_order_release); }
+      ~AtEnd() {
+        end_past_cache();
+        loop.ended.fetch_add(1, std::memory_order_release);
+      }
     } at_end{loop};
     if (!loop.each) return loop.call(first, last);
     for (std::int64_t unit = first; unit < last; ++unit)

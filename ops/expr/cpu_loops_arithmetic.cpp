@@ -1,7 +1,7 @@
 #include <forebay/ops/expr/cpu_loops.h>
 
 // neg, abs, sign, + - * /, pow of integers, minimum and maximum.
-namespace forebay::expr {
+namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
 /// Integers compute modulo 2^bits, in an unsigned type that C++ does not promote to a signed one.
@@ -161,7 +161,7 @@ CpuLoop* loop_of(Opcode opcode) {
 
 }  // namespace
 
-CpuLoop* cpu_arithmetic_loop(Opcode opcode, Dtype operand) {
+CpuLoop* arithmetic_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
   if (is_complex(operand)) return loop;
   using Real = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
@@ -171,4 +171,4 @@ CpuLoop* cpu_arithmetic_loop(Opcode opcode, Dtype operand) {
   return loop;
 }
 
-}  // namespace forebay::expr
+}  // namespace forebay::expr::FOREBAY_CPU_LEVEL

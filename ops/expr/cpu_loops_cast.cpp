@@ -1,6 +1,6 @@
 #include <forebay/ops/expr/cpu_loops.h>
 
-namespace forebay::expr {
+namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
 using CastTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t,
@@ -8,25 +8,29 @@ using CastTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::u
                         float, double, std::complex<float>, std::complex<double>>;
 
 template <class To, class From>
-void saturate_loop(void* out, const void* a, const void*, const void*, std::int64_t n) {
-  auto* __restrict to = static_cast<To*>(out);
-  const auto* __restrict x = static_cast<const From*>(a);
-  for (std::int64_t i = 0; i < n; ++i)
-    to[i] = saturate<To>(x[i]);
+void saturate_loop(void* out, const Operand* operands, std::int64_t n) {
+  for_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    To* __restrict to = static_cast<To*>(out) + first;
+    const From* __restrict x = at<From>(operands[0], first);
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i] = saturate<To>(x[i]);
+  });
 }
 
 /// Modulo 2^bits: between integers a plain conversion.
 template <class To, class From>
-void wrap_loop(void* out, const void* a, const void*, const void*, std::int64_t n) {
-  auto* __restrict to = static_cast<To*>(out);
-  const auto* __restrict x = static_cast<const From*>(a);
-  for (std::int64_t i = 0; i < n; ++i)
-    to[i] = static_cast<To>(x[i]);
+void wrap_loop(void* out, const Operand* operands, std::int64_t n) {
+  for_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    To* __restrict to = static_cast<To*>(out) + first;
+    const From* __restrict x = at<From>(operands[0], first);
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i] = static_cast<To>(x[i]);
+  });
 }
 
 }  // namespace
 
-CpuLoop* cpu_cast_loop(Opcode opcode, Dtype from, Dtype to) {
+CpuLoop* cast_loop(Opcode opcode, Dtype from, Dtype to) {
   if (opcode != Opcode::cast_saturate && opcode != Opcode::cast_wrap) return nullptr;
   CpuLoop* loop = nullptr;
   if (opcode == Opcode::cast_wrap && is_integer(from) && is_integer(to)) {
@@ -46,4 +50,4 @@ CpuLoop* cpu_cast_loop(Opcode opcode, Dtype from, Dtype to) {
   return loop;
 }
 
-}  // namespace forebay::expr
+}  // namespace forebay::expr::FOREBAY_CPU_LEVEL

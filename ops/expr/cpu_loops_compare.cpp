@@ -1,7 +1,7 @@
 #include <forebay/ops/expr/cpu_loops.h>
 
 // Comparisons, tests, logic and select.
-namespace forebay::expr {
+namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
 struct Less {
@@ -45,15 +45,17 @@ struct Not {
 };
 
 template <class T>
-void select_loop(void* out, const void* a, const void* b, const void* c, std::int64_t n) {
-  auto* __restrict to = static_cast<T*>(out);
-  const auto* __restrict condition = static_cast<const std::uint8_t*>(a);
-  const auto* __restrict yes = static_cast<const T*>(b);
-  const auto* __restrict no = static_cast<const T*>(c);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T x = yes[i], y = no[i];
-    to[i] = condition[i] != 0 ? x : y;
-  }
+void select_loop(void* out, const Operand* operands, std::int64_t n) {
+  for_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    T* __restrict to = static_cast<T*>(out) + first;
+    const std::uint8_t* __restrict condition = at<std::uint8_t>(operands[0], first);
+    const T* __restrict yes = at<T>(operands[1], first);
+    const T* __restrict no = at<T>(operands[2], first);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T x = yes[i], y = no[i];
+      to[i] = condition[i] != 0 ? x : y;
+    }
+  });
 }
 
 template <class T>
@@ -86,7 +88,7 @@ CpuLoop* loop_of(Opcode opcode) {
 
 }  // namespace
 
-CpuLoop* cpu_compare_loop(Opcode opcode, Dtype operand) {
+CpuLoop* compare_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
   using Every = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
                       std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double,
@@ -96,4 +98,4 @@ CpuLoop* cpu_compare_loop(Opcode opcode, Dtype operand) {
   return loop;
 }
 
-}  // namespace forebay::expr
+}  // namespace forebay::expr::FOREBAY_CPU_LEVEL

@@ -4,7 +4,7 @@
 
 // Complex arithmetic by the plain formulas, the same on every device (the library's own `*` and `/`
 // add recoveries of infinities).
-namespace forebay::expr {
+namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
 struct Add {
@@ -114,7 +114,7 @@ CpuLoop* loop_of(Opcode opcode) {
 
 }  // namespace
 
-CpuLoop* cpu_complex_loop(Opcode opcode, Dtype operand) {
+CpuLoop* complex_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
   if (!is_complex(operand)) return loop;
   dispatch(ComplexTypes{}, operand, "complex", "operand",
@@ -122,4 +122,4 @@ CpuLoop* cpu_complex_loop(Opcode opcode, Dtype operand) {
   return loop;
 }
 
-}  // namespace forebay::expr
+}  // namespace forebay::expr::FOREBAY_CPU_LEVEL

@@ -3,7 +3,7 @@
 #include <forebay/ops/expr/cpu_loops.h>
 
 // Functions of floats; f16 and bf16 through f32.
-namespace forebay::expr {
+namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
 template <class T, class F>
@@ -51,7 +51,7 @@ CpuLoop* loop_of(Opcode opcode) {
 
 }  // namespace
 
-CpuLoop* cpu_math_loop(Opcode opcode, Dtype operand) {
+CpuLoop* math_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;
   if (!is_float(operand)) return loop;
   dispatch(FloatTypes{}, operand, "math", "operand",
@@ -59,4 +59,4 @@ CpuLoop* cpu_math_loop(Opcode opcode, Dtype operand) {
   return loop;
 }
 
-}  // namespace forebay::expr
+}  // namespace forebay::expr::FOREBAY_CPU_LEVEL

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <forebay/array/parallel.h>
+#include <forebay/array/past_cache.h>
 #include <forebay/ops/expr/execute_devices.h>
 #include <forebay/ops/expr/tile_engine.h>
 
@@ -23,14 +24,18 @@ class CpuBody final : public Body {
       strides.push_back(output.strides);
       targets.push_back(output.as<std::byte>());
     }
-    const LoopNest nest = loop_nest(engine_.program(), strides);
+    Traversal traversal = engine_.traversal(strides);
+    std::size_t bytes = 0;
+    for (const ArrayView& output : outputs)
+      bytes += output.data == nullptr ? 0 : output.bytes();
+    traversal.past_cache = bytes >= kPastCacheBytes;
     std::vector<const std::byte*> leaves;
     engine_.leaf_addresses(inputs, leaves);
-    const std::int64_t tile = engine_.tile(), tiles = (nest.count + tile - 1) / tile;
+    const std::int64_t tile = engine_.tile(), tiles = (traversal.nest.count + tile - 1) / tile;
     parallel_for(tiles, std::max<std::int64_t>(kGrain / tile, 1),
                  [&](std::int64_t first, std::int64_t last) {
-                   engine_.run(nest, leaves, targets, first * tile,
-                               std::min(last * tile, nest.count) - first * tile);
+                   engine_.run(traversal, leaves, targets, first * tile,
+                               std::min(last * tile, traversal.nest.count) - first * tile);
                  });
   }
 

@@ -142,6 +142,27 @@ TEST_P(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
   }
 }
 
+TEST_P(ExecuteTest, WritesOutputsLargerThanCaches) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  // Rows that are no multiple of a cache line, of a tile or of each other's pieces.
+  const Array x = kit::random({1031, 4099}, Dtype::u8, 1, 0, 255);
+  const Array scale = kit::random({1031, 1}, Dtype::f32, 2),
+              shift = kit::random({4099}, Dtype::f32, 3);
+  const Expr y = cast(leaf_like(0, x), Dtype::f32) * leaf_like(1, scale) + leaf_like(2, shift);
+  const Array got = run(y, {x, scale, shift}, context);
+  for (std::int64_t r = 0; r < 1031; ++r) {
+    for (std::int64_t c = 0; c < 4099; ++c) {
+      const std::int64_t i = r * 4099 + c;
+      const float product = static_cast<float>(x.as<std::uint8_t>()[i]) * scale.as<float>()[r];
+      ASSERT_EQ(got.as<float>()[i], product + shift.as<float>()[c]) << r << " " << c;
+    }
+  }
+  const Array filled = run(broadcast_to(leaf_like(0, scale), {1031, 4099}), {scale}, context);
+  for (std::int64_t i = 0; i < filled.count(); ++i)
+    ASSERT_EQ(filled.as<float>()[i], scale.as<float>()[i / 4099]);
+}
+
 TEST_P(ExecuteTest, MakesHalfImagesOfBytesInTheOtherOrder) {
   SKIP_WITHOUT(GetParam());
   const Context context = kit::context(GetParam());

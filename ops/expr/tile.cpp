@@ -10,6 +10,10 @@ bool is_leaf(const Program& program, int instruction) {
   return program.code[static_cast<std::size_t>(instruction)].opcode == Opcode::leaf;
 }
 
+std::vector<Dims> dense_outputs(const Program& program) {
+  return std::vector<Dims>(program.outputs.size(), dense_strides(program.shape));
+}
+
 /// Addresses of the leaves for the calling thread, one load or store after the other.
 std::vector<const std::byte*>& address_room() {
   thread_local std::vector<const std::byte*> room;
@@ -21,25 +25,27 @@ std::vector<const std::byte*>& address_room() {
 
 struct Tile::Impl {
   TileEngine engine;
-  LoopNest nest;
+  Traversal traversal;
   std::int64_t size;         // bytes of an element of the output
   std::int64_t result_size;  // bytes of an element of source 0; 0 where nothing reads it
   bool is_dense_leaf;        // nothing to compute
   bool result_is_dense;      // what a store needs: source 0 is read element by element
 
-  explicit Impl(const Program& program) : engine(program), nest(loop_nest(program)) {
+  explicit Impl(const Program& program)
+      : engine(program), traversal(engine.traversal(dense_outputs(program))) {
     FOREBAY_REQUIRE(program.outputs.size() == 1, invalid,
                     "tile: the program has {} outputs; it must have one.", program.outputs.size());
     const int output = program.outputs.front();
     size = static_cast<std::int64_t>(size_of(program.code[static_cast<std::size_t>(output)].dtype));
-    is_dense_leaf = is_leaf(program, output) && nest.is_dense(nest.leaves.front());
+    is_dense_leaf =
+        is_leaf(program, output) && traversal.nest.is_dense(traversal.nest.leaves.front());
     result_size = 0;
     result_is_dense = true;
     for (std::size_t i = 0; i < program.leaves.size(); ++i) {
       const Program::Leaf& leaf = program.leaves[i];
       if (leaf.source != 0) continue;
       result_size = static_cast<std::int64_t>(size_of(leaf.dtype));
-      result_is_dense &= leaf.offset == 0 && nest.is_dense(nest.leaves[i]);
+      result_is_dense &= leaf.offset == 0 && traversal.nest.is_dense(traversal.nest.leaves[i]);
     }
   }
 };
@@ -56,7 +62,7 @@ const void* Tile::load(std::span<const ArrayView> sources, std::int64_t begin, s
   if (impl_->is_dense_leaf) return leaves.front() + begin * impl_->size;
   // An output whose element `begin` is the buffer's first.
   std::byte* const output = static_cast<std::byte*>(buffer) - begin * impl_->size;
-  impl_->engine.run(impl_->nest, leaves, {&output, 1}, begin, n);
+  impl_->engine.run(impl_->traversal, leaves, {&output, 1}, begin, n);
   return buffer;
 }
 
@@ -69,7 +75,7 @@ void Tile::store(const void* result, std::span<const ArrayView> sources, std::in
   impl_->engine.leaf_addresses(sources, leaves,
                                static_cast<const std::byte*>(result) - begin * impl_->result_size);
   std::byte* const output = static_cast<std::byte*>(out);
-  impl_->engine.run(impl_->nest, leaves, {&output, 1}, begin, n);
+  impl_->engine.run(impl_->traversal, leaves, {&output, 1}, begin, n);
 }
 
 bool Tile::is_plain() const {

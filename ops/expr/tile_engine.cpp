@@ -2,6 +2,7 @@
 #include <cstring>
 #include <new>
 
+#include <forebay/array/past_cache.h>
 #include <forebay/ops/expr/opcodes.h>
 #include <forebay/ops/expr/strided_copy.h>
 #include <forebay/ops/expr/tile_engine.h>
@@ -12,7 +13,8 @@ namespace {
 constexpr std::size_t kTileBytes = 24
                                    << 10;  // for all buffers of a tile, out of 32 KB or more of L1
 constexpr std::int64_t kMaxTile = 2048;    // elements
-constexpr std::int64_t kMinTile = 128;
+constexpr std::int64_t kMinTile = kChunk;
+constexpr std::size_t kStagger = 5 * 64;  // bytes between buffers: not all at one place of a page
 constexpr std::align_val_t kAlignment{64};
 
 using AllTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
@@ -31,13 +33,44 @@ const std::byte* address_of(const Program::Leaf& leaf, const void* source) {
          leaf.offset * static_cast<std::int64_t>(size_of(leaf.dtype));
 }
 
+/// The offsets of row number `row` in each leaf and output.
+void place_row(const LoopNest& nest, std::int64_t row, std::vector<std::int64_t>& offsets) {
+  std::fill(offsets.begin(), offsets.end(), 0);
+  for (int axis = nest.shape.rank - 2; axis >= 0; --axis) {
+    const std::int64_t index = row % nest.shape[axis];
+    row /= nest.shape[axis];
+    if (index == 0) continue;
+    std::size_t place = 0;
+    for (const Dims& strides : nest.leaves)
+      offsets[place++] += index * strides[axis];
+    for (const Dims& strides : nest.outputs)
+      offsets[place++] += index * strides[axis];
+  }
+}
+
 }  // namespace
 
 /// A thread's own: it grows to what the largest program needs, and stays.
 struct TileEngine::Workspace {
   Buffer memory;
   std::size_t bytes = 0;
-  std::vector<const std::byte*> values;  // of each instruction
+  Buffer expanded;  // what is periodic
+  std::size_t expanded_bytes = 0;
+  std::vector<Operand> values;  // of each instruction
+  std::vector<std::int64_t>
+      offsets;  // of each leaf and output: elements to index zero of the tile's row
+};
+
+/// One tile of a run.
+struct TileEngine::Tile {
+  const Traversal& traversal;
+  std::span<const std::byte* const> leaves;
+  std::span<std::byte* const> outputs;
+  std::int64_t begin;   // of the tile, in row-major order
+  std::int64_t column;  // of its first element, by rows
+  std::int64_t n;
+  const std::int64_t* leaf_rows;  // elements to the tile's row, by rows
+  const std::int64_t* output_rows;
 };
 
 void TileEngine::Free::operator()(std::byte* memory) const {
@@ -54,7 +87,8 @@ TileEngine::Workspace& TileEngine::workspace() {
   return work;
 }
 
-TileEngine::TileEngine(const Program& program) : program_(program), steps_(program.code.size()) {
+TileEngine::TileEngine(const Program& program, const CpuLevel& level)
+    : level_(&level), program_(program), steps_(program.code.size()) {
   choose_loops();
   place_buffers();
   fill_constants();
@@ -81,10 +115,11 @@ void TileEngine::leaf_addresses(std::span<const ArrayView> sources,
 void TileEngine::choose_loops() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Program::Instruction& instruction = program_.code[i];
-    const int operands = info(instruction.opcode).operands;
-    if (operands == 0) continue;
-    const int last = instruction.args[operands - 1];
-    steps_[i].loop = cpu_loop(
+    steps_[i].size = static_cast<std::int64_t>(size_of(instruction.dtype));
+    steps_[i].operands = info(instruction.opcode).operands;
+    if (steps_[i].operands == 0) continue;
+    const int last = instruction.args[steps_[i].operands - 1];
+    steps_[i].loop = level_->loop(
         instruction.opcode, program_.code[static_cast<std::size_t>(last)].dtype, instruction.dtype);
   }
 }
@@ -129,7 +164,7 @@ void TileEngine::place_buffers() {
   std::vector<std::size_t> starts;
   for (const Slot& slot : slots) {
     starts.push_back(tile_memory_);
-    tile_memory_ += slot.size * static_cast<std::size_t>(tile_);
+    tile_memory_ += slot.size * static_cast<std::size_t>(tile_) + kStagger;
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (program_.code[i].opcode != Opcode::constant) steps_[i].buffer = starts[slot_of[i]];
@@ -141,92 +176,175 @@ void TileEngine::fill_constants() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (program_.code[i].opcode != Opcode::constant) continue;
     steps_[i].buffer = bytes;
-    bytes += size_of(program_.code[i].dtype) * static_cast<std::size_t>(tile_);
+    bytes += size_of(program_.code[i].dtype) * static_cast<std::size_t>(kChunk);
   }
   constants_ = buffer_of(bytes);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Program::Instruction& instruction = program_.code[i];
     if (instruction.opcode == Opcode::constant) {
       fill_constant(constants_.get() + steps_[i].buffer, instruction.value, instruction.dtype,
-                    tile_);
+                    kChunk);
     }
   }
 }
 
-void TileEngine::run(const LoopNest& nest, std::span<const std::byte* const> leaves,
+void TileEngine::run(const Traversal& traversal, std::span<const std::byte* const> leaves,
                      std::span<std::byte* const> outputs, std::int64_t begin,
                      std::int64_t n) const {
+  if (n <= 0) return;
   Workspace& work = workspace();
   if (work.bytes < tile_memory_) {
     work.memory = buffer_of(tile_memory_);
     work.bytes = tile_memory_;
   }
-  work.values.resize(std::max(work.values.size(), steps_.size()));
-  for (const std::int64_t end = begin + n; begin < end; begin += tile_)
-    run_tile(nest, leaves, outputs, begin, std::min(tile_, end - begin), work);
+  if (work.values.size() < steps_.size()) work.values.resize(steps_.size());
+  if (traversal.room > 0) expand_periodic(traversal, leaves, work);
+  const std::int64_t end = begin + n;
+  if (!traversal.by_rows) {
+    for (; begin < end; begin += tile_) {
+      run_tile(
+          {traversal, leaves, outputs, begin, 0, std::min(tile_, end - begin), nullptr, nullptr},
+          work);
+    }
+    return;
+  }
+  const LoopNest& nest = traversal.nest;
+  const std::int64_t length = nest.shape[nest.shape.rank - 1];
+  // Pieces of a row of about one size: the last one would be short.
+  const std::int64_t pieces = (length - 1) / tile_ + 1;
+  const std::int64_t piece = ((length - 1) / pieces / 64 + 1) * 64;
+  work.offsets.resize(leaves.size() + outputs.size());
+  while (begin < end) {
+    std::int64_t column = begin % length;
+    place_row(nest, begin / length, work.offsets);
+    for (; column < length && begin < end;) {
+      const std::int64_t count = std::min({piece - column % piece, length - column, end - begin});
+      run_tile({traversal, leaves, outputs, begin, column, count, work.offsets.data(),
+                work.offsets.data() + leaves.size()},
+               work);
+      column += count;
+      begin += count;
+    }
+  }
 }
 
-void TileEngine::run_tile(const LoopNest& nest, std::span<const std::byte* const> leaves,
-                          std::span<std::byte* const> outputs, std::int64_t begin, std::int64_t n,
-                          Workspace& work) const {
-  std::vector<const std::byte*>& values = work.values;
+/// A period and a tile of it, so that a tile may begin anywhere in the period.
+void TileEngine::expand_periodic(const Traversal& traversal,
+                                 std::span<const std::byte* const> leaves, Workspace& work) const {
+  if (work.expanded_bytes < traversal.room) {
+    work.expanded = buffer_of(traversal.room);
+    work.expanded_bytes = traversal.room;
+  }
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const Traversal::Array& leaf = traversal.leaves[i];
+    if (leaf.access != Traversal::Access::periodic) continue;
+    std::byte* const to = work.expanded.get() + leaf.room;
+    const std::int64_t bytes = (leaf.period + tile_) * leaf.size;
+    std::int64_t done = leaf.period * leaf.size;
+    std::memcpy(to, leaves[i], static_cast<std::size_t>(done));
+    for (; done < bytes; done *= 2)
+      std::memcpy(to + done, to, static_cast<std::size_t>(std::min(done, bytes - done)));
+  }
+}
+
+void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
+  Operand* const values = work.values.data();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Program::Instruction& instruction = program_.code[i];
-    const auto size = static_cast<std::int64_t>(size_of(instruction.dtype));
+    const Step& step = steps_[i];
     if (instruction.opcode == Opcode::constant) {
-      values[i] = constants_.get() + steps_[i].buffer;
+      values[i] = {constants_.get() + step.buffer, true};
       continue;
     }
     if (instruction.opcode == Opcode::leaf) {
-      const auto leaf = static_cast<std::size_t>(instruction.leaf);
-      if (nest.is_dense(nest.leaves[leaf])) {
-        values[i] = leaves[leaf] + begin * size;
-        continue;
-      }
+      values[i] = leaf_value(tile, static_cast<std::size_t>(instruction.leaf),
+                             work.memory.get() + step.buffer, work);
+      continue;
     }
-    std::byte* target = dense_output(nest, outputs, static_cast<int>(i), begin * size);
-    if (target == nullptr) target = work.memory.get() + steps_[i].buffer;
-    if (instruction.opcode == Opcode::leaf) {
-      const auto leaf = static_cast<std::size_t>(instruction.leaf);
-      gather({leaves[leaf], nest.shape, nest.leaves[leaf], size}, begin, n, target);
-    } else {
-      const auto arg = [&](int k) -> const void* {
-        return instruction.args[k] < 0 ? nullptr
-                                       : values[static_cast<std::size_t>(instruction.args[k])];
-      };
-      steps_[i].loop(target, arg(0), arg(1), arg(2), n);
+    Operand operands[3];
+    bool uniform = true;
+    for (int k = 0; k < step.operands; ++k) {
+      operands[k] = values[static_cast<std::size_t>(instruction.args[k])];
+      uniform &= operands[k].uniform;
     }
-    values[i] = target;
+    std::byte* target = uniform ? nullptr : target_in_output(tile, static_cast<int>(i));
+    if (target == nullptr) target = work.memory.get() + step.buffer;
+    step.loop(target, operands, uniform ? std::min(kChunk, tile.n) : tile.n);
+    values[i] = {target, uniform};
   }
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    if (outputs[k] == nullptr) continue;
-    const auto number = static_cast<std::size_t>(program_.outputs[k]);
-    const auto size = static_cast<std::int64_t>(size_of(program_.code[number].dtype));
-    if (!nest.is_dense(nest.outputs[k])) {
-      scatter(values[number], {outputs[k], nest.shape, nest.outputs[k], size}, begin, n);
-    } else if (values[number] != outputs[k] + begin * size) {
-      std::memcpy(outputs[k] + begin * size, values[number], static_cast<std::size_t>(n * size));
-    }
+  for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
+    if (tile.outputs[k] != nullptr)
+      write_output(tile, k, values[static_cast<std::size_t>(program_.outputs[k])]);
   }
+}
+
+Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* buffer,
+                               const Workspace& work) const {
+  const Traversal& how = tile.traversal;
+  const Traversal::Array& array = how.leaves[leaf];
+  const std::byte* data = tile.leaves[leaf];
+  if (how.by_rows) data += tile.leaf_rows[leaf] * array.size;
+  const auto size = static_cast<std::size_t>(array.size);
+  switch (array.access) {
+    case Traversal::Access::direct:
+      return {data + (how.by_rows ? tile.column : tile.begin) * array.size, false};
+    case Traversal::Access::uniform:
+      level_->gather(size)(buffer, data, 0, std::min(kChunk, tile.n));
+      return {buffer, true};
+    case Traversal::Access::periodic:
+      return {work.expanded.get() + array.room + tile.begin % array.period * array.size, false};
+    default:
+      break;
+  }
+  const Dims& strides = how.nest.leaves[leaf];
+  if (how.by_rows) {
+    const std::int64_t stride = strides[strides.rank - 1];
+    level_->gather(size)(buffer, data + tile.column * stride * array.size, stride, tile.n);
+  } else {
+    gather({data, how.nest.shape, strides, array.size}, tile.begin, tile.n, buffer);
+  }
+  return {buffer, false};
 }
 
 /// Where instruction `number` may write straight into an output's memory; null when it may not.
-std::byte* TileEngine::dense_output(const LoopNest& nest, std::span<std::byte* const> outputs,
-                                    int number, std::int64_t offset) const {
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    if (program_.outputs[k] == number && outputs[k] != nullptr && nest.is_dense(nest.outputs[k])) {
-      return outputs[k] + offset;
+std::byte* TileEngine::target_in_output(const Tile& tile, int number) const {
+  const Traversal& how = tile.traversal;
+  if (how.past_cache) return nullptr;
+  for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
+    if (program_.outputs[k] == number && tile.outputs[k] != nullptr &&
+        how.outputs[k].access == Traversal::Access::direct) {
+      const std::int64_t first = how.by_rows ? tile.output_rows[k] + tile.column : tile.begin;
+      return tile.outputs[k] + first * how.outputs[k].size;
     }
   }
   return nullptr;
 }
 
-CpuLoop* cpu_loop(Opcode opcode, Dtype operand, Dtype result) {
-  if (CpuLoop* loop = cpu_cast_loop(opcode, operand, result)) return loop;
-  for (auto* find : {cpu_compare_loop, cpu_arithmetic_loop, cpu_math_loop, cpu_complex_loop}) {
-    if (CpuLoop* loop = find(opcode, operand)) return loop;
+void TileEngine::write_output(const Tile& tile, std::size_t k, const Operand& value) const {
+  const Traversal& how = tile.traversal;
+  const Traversal::Array& array = how.outputs[k];
+  const Dims& strides = how.nest.outputs[k];
+  // Chunk by chunk what is the same everywhere.
+  const std::int64_t most = value.uniform ? kChunk : tile.n;
+  const auto* const from = static_cast<const std::byte*>(value.data);
+  for (std::int64_t done = 0; done < tile.n; done += most) {
+    const std::int64_t n = std::min(most, tile.n - done);
+    if (array.access == Traversal::Access::direct) {
+      const std::int64_t first =
+          done + (how.by_rows ? tile.output_rows[k] + tile.column : tile.begin);
+      std::byte* const to = tile.outputs[k] + first * array.size;
+      if (to == from) continue;
+      const auto bytes = static_cast<std::size_t>(n * array.size);
+      how.past_cache ? copy_past_cache(to, from, bytes) : (void)std::memcpy(to, from, bytes);
+    } else if (how.by_rows) {
+      const std::int64_t stride = strides[strides.rank - 1];
+      const std::int64_t first = tile.output_rows[k] + (tile.column + done) * stride;
+      level_->scatter(static_cast<std::size_t>(array.size))(tile.outputs[k] + first * array.size,
+                                                            from, stride, n);
+    } else {
+      scatter(from, {tile.outputs[k], how.nest.shape, strides, array.size}, tile.begin + done, n);
+    }
   }
-  return nullptr;
 }
 
 }  // namespace forebay::expr

@@ -6,28 +6,53 @@
 #include <span>
 #include <vector>
 
-#include <forebay/ops/expr/cpu_loops.h>
+#include <forebay/ops/expr/cpu_levels.h>
 #include <forebay/ops/expr/expression.h>
 #include <forebay/ops/expr/loop_nest.h>
 
 namespace forebay::expr {
 
+/// How tiles of one program with outputs of one layout lie in memory, so that as little as possible is copied.
+struct Traversal {
+  enum class Access : std::uint8_t {
+    direct,    ///< a tile's elements are neighbours in memory
+    uniform,   ///< one element for the whole tile
+    periodic,  ///< few elements over and over: expanded once a run
+    strided,   ///< through a buffer
+  };
+  struct Array {
+    Access access = Access::strided;
+    std::int64_t size = 0;    ///< bytes of an element
+    std::int64_t period = 0;  ///< elements, where periodic
+    std::size_t room = 0;  ///< where periodic: bytes from the start of the thread's room for them
+  };
+
+  LoopNest nest;
+  bool by_rows =
+      false;  ///< a tile lies within one row (the last axis); else it is any run of elements
+  bool past_cache = false;  ///< dense outputs are written past the caches
+  std::vector<Array> leaves;
+  std::vector<Array> outputs;
+  std::size_t room = 0;  ///< bytes for what is periodic
+};
+
 /// Runs a program on the CPU, tile by tile: each instruction is one compiled loop over the tile, whose operands are
-/// still in the first-level cache. Dense leaves and outputs are read and written where they lie; strided ones go
-/// through a buffer. What is the same for every run is decided here; runs may come from any number of threads, and use
-/// buffers of the calling thread.
+/// still in the first-level cache. What is the same for every run is decided here; runs may come from any number of
+/// threads, and use buffers of the calling thread.
 class TileEngine {
  public:
   /// Tables are host arrays.
-  explicit TileEngine(const Program& program);
+  explicit TileEngine(const Program& program, const CpuLevel& level = cpu_level());
 
   const Program& program() const { return program_; }
   /// Elements of a tile.
   std::int64_t tile() const { return tile_; }
 
+  /// For outputs of these strides over the program's shape.
+  Traversal traversal(std::span<const Dims> output_strides) const;
   /// Elements begin .. begin + n of every output. `leaves` has the address of each leaf's element with index zero (see
   /// leaf_addresses), `outputs` likewise; null for one that nobody reads.
-  void run(const LoopNest& nest, std::span<const std::byte* const> leaves,
+  void run(const Traversal& traversal, std::span<const std::byte* const> leaves,
            std::span<std::byte* const> outputs, std::int64_t begin, std::int64_t n) const;
 
   /// Appends the address of each leaf's element with index zero.
@@ -41,25 +66,31 @@ class TileEngine {
   /// One instruction: its loop, and where its buffer begins.
   struct Step {
     CpuLoop* loop = nullptr;  ///< null for leaves and constants
-    std::size_t buffer = 0;   ///< bytes from the start of the tile's memory (constants: of theirs)
+    int operands = 0;
+    std::int64_t size = 0;   ///< bytes of an element of the result
+    std::size_t buffer = 0;  ///< bytes from the start of the tile's memory (constants: of theirs)
   };
   struct Free {
     void operator()(std::byte* memory) const;
   };
   using Buffer = std::unique_ptr<std::byte, Free>;
   struct Workspace;
+  struct Tile;
 
   static Buffer buffer_of(std::size_t bytes);
   static Workspace& workspace();
   void choose_loops();
   void place_buffers();
   void fill_constants();
-  void run_tile(const LoopNest& nest, std::span<const std::byte* const> leaves,
-                std::span<std::byte* const> outputs, std::int64_t begin, std::int64_t n,
-                Workspace& work) const;
-  std::byte* dense_output(const LoopNest& nest, std::span<std::byte* const> outputs, int number,
-                          std::int64_t offset) const;
+  void expand_periodic(const Traversal& traversal, std::span<const std::byte* const> leaves,
+                       Workspace& work) const;
+  void run_tile(const Tile& tile, Workspace& work) const;
+  Operand leaf_value(const Tile& tile, std::size_t leaf, std::byte* buffer,
+                     const Workspace& work) const;
+  std::byte* target_in_output(const Tile& tile, int number) const;
+  void write_output(const Tile& tile, std::size_t k, const Operand& value) const;
 
+  const CpuLevel* level_;
   Program program_;
   std::vector<Step> steps_;
   std::int64_t tile_ = 0;

@@ -1,0 +1,107 @@
+// The compiled loops of each level of the processor: the same bits from all of them.
+#include "kit/kit.h"
+
+#include <array>
+#include <cstring>
+
+#include <forebay/ops/expr/cpu_levels.h>
+#include <forebay/ops/expr/opcodes.h>
+
+namespace forebay::expr {
+namespace {
+
+constexpr std::int64_t kCount = 3 * kChunk + 37;  // whole vectors of every width, and a rest
+
+/// Every pattern of bits has its turn: small and huge numbers, subnormal ones, infinities and NaN.
+std::vector<std::byte> random_bits(std::uint64_t seed) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(kCount) * 16);
+  for (std::byte& byte : bytes) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    byte = static_cast<std::byte>(seed >> 56);
+  }
+  return bytes;
+}
+/// Numbers that functions are usually asked for.
+std::vector<std::byte> plain_numbers(Dtype dtype, std::uint64_t seed) {
+  const Array x = kit::random({kCount}, dtype, seed, -30, 30);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(kCount) * 16);
+  std::memcpy(bytes.data(), x.data(), x.bytes());
+  return bytes;
+}
+
+Array run(CpuLoop* loop, const std::array<std::vector<std::byte>, 3>& operands, Dtype result,
+          bool uniform) {
+  const Array out = kit::generate({kCount}, result, [](std::int64_t) { return 0; });
+  Operand given[3];
+  for (std::size_t k = 0; k < 3; ++k)
+    given[k] = {operands[k].data(), uniform && k == 1};
+  loop(out.data(), given, kCount);
+  return out;
+}
+
+void expect_same(Opcode opcode, Dtype operand, Dtype result) {
+  const CpuLevel& base = cpu_levels().front();
+  CpuLoop* const want = base.loop(opcode, operand, result);
+  ASSERT_NE(want, nullptr) << info(opcode).name << " " << name_of(operand);
+  using Operands = std::array<std::vector<std::byte>, 3>;
+  for (const Operands& operands : {Operands{random_bits(1), random_bits(2), random_bits(3)},
+                                   Operands{plain_numbers(operand, 1), plain_numbers(operand, 2),
+                                            plain_numbers(operand, 3)}}) {
+    for (bool uniform : {false, true}) {
+      const Array bits = run(want, operands, result, uniform);
+      for (const CpuLevel& level : cpu_levels().subspan(1)) {
+        EXPECT_TRUE(kit::same_bits(
+            run(level.loop(opcode, operand, result), operands, result, uniform), bits))
+            << info(opcode).name << " " << name_of(operand) << " to " << name_of(result) << ", "
+            << level.name;
+      }
+    }
+  }
+}
+
+TEST(CpuLevelsTest, GiveTheSameBits) {
+  if (cpu_levels().size() == 1) GTEST_SKIP() << "this processor has the base level only";
+  for (Dtype dtype : kAllDtypes) {
+    for (Opcode opcode : computing_opcodes()) {
+      if (info(opcode).supported.has(dtype) && !(opcode == Opcode::conj && !is_complex(dtype)) &&
+          cpu_levels().front().loop(opcode, dtype, result_dtype(opcode, dtype)) != nullptr) {
+        expect_same(opcode, dtype, result_dtype(opcode, dtype));
+      }
+    }
+    expect_same(Opcode::select, dtype, dtype);
+    for (Dtype to : kAllDtypes) {
+      if (!is_complex(dtype) || is_complex(to) || to == Dtype::boolean)
+        expect_same(Opcode::cast_saturate, dtype, to);
+      if (is_integer(dtype) && is_integer(to)) expect_same(Opcode::cast_wrap, dtype, to);
+    }
+  }
+}
+
+TEST(CpuLevelsTest, CopyRowsOfEveryStride) {
+  const std::vector<std::byte> from = random_bits(7);
+  for (const CpuLevel& level : cpu_levels()) {
+    for (std::int64_t size : {1, 2, 4, 8, 16}) {
+      for (std::int64_t stride : {0, 1, 2, 3, 4, 5, 7, -1, -3}) {
+        for (std::int64_t n : {1, 15, 16, 17, 45}) {
+          // From the middle, so that both directions fit.
+          const std::byte* const first = from.data() + kCount / 2 * size;
+          std::vector<std::byte> dense(static_cast<std::size_t>(n * size)), want;
+          for (std::int64_t i = 0; i < n; ++i)
+            want.insert(want.end(), first + i * stride * size, first + (i * stride + 1) * size);
+          level.gather(static_cast<std::size_t>(size))(dense.data(), first, stride, n);
+          EXPECT_EQ(dense, want) << level.name << " " << size << " " << stride << " " << n;
+          if (stride == 0) continue;
+          std::vector<std::byte> back = from, unchanged = from;
+          std::byte* const target = back.data() + kCount / 2 * size;
+          for (std::int64_t i = 0; i < n; ++i)
+            std::memset(target + i * stride * size, 0, static_cast<std::size_t>(size));
+          level.scatter(static_cast<std::size_t>(size))(target, dense.data(), stride, n);
+          EXPECT_EQ(back, unchanged) << level.name << " " << size << " " << stride << " " << n;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace forebay::expr

@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include <forebay/ops/expr/tile_engine.h>
+
+namespace forebay::expr {
+namespace {
+
+using Access = Traversal::Access;
+
+constexpr std::int64_t kMinRow = 256;      // elements of a row that are worth tiles of their own
+constexpr std::int64_t kMaxPeriod = 1024;  // elements that are worth expanding
+
+/// The elements that an array goes through over and over: it lies dense on the last axes and does not move on the others.
+/// 0 when it is laid out otherwise.
+std::int64_t period_of(const Dims& shape, const Dims& strides) {
+  std::int64_t period = 1;
+  int axis = shape.rank - 1;
+  for (; axis >= 0 && strides[axis] == period; --axis)
+    period *= shape[axis];
+  for (; axis >= 0; --axis) {
+    if (strides[axis] != 0) return 0;
+  }
+  return period;
+}
+
+/// In a tile of any run of elements.
+Traversal::Array anywhere(const LoopNest& nest, const Dims& strides) {
+  Traversal::Array array;
+  const std::int64_t period = period_of(nest.shape, strides);
+  if (LoopNest::is_scalar(strides)) {
+    array.access = Access::uniform;
+  } else if (nest.is_dense(strides)) {
+    array.access = Access::direct;
+  } else if (period > 0 && period <= kMaxPeriod) {
+    array.access = Access::periodic;
+    array.period = period;
+  }
+  return array;
+}
+
+/// In a tile within one row.
+Traversal::Array in_row(const LoopNest& nest, const Dims& strides) {
+  Traversal::Array array;
+  const std::int64_t stride = strides[nest.shape.rank - 1];
+  if (stride == 0) array.access = Access::uniform;
+  if (stride == 1) array.access = Access::direct;
+  return array;
+}
+
+}  // namespace
+
+Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
+  Traversal result;
+  result.nest = loop_nest(program_, output_strides);
+  const LoopNest& nest = result.nest;
+  const auto place = [&](auto* how) {
+    result.leaves.clear();
+    result.outputs.clear();
+    for (const Dims& strides : nest.leaves)
+      result.leaves.push_back(how(nest, strides));
+    for (const Dims& strides : nest.outputs)
+      result.outputs.push_back(how(nest, strides));
+  };
+  place(anywhere);
+  const auto is_strided = [](const Traversal::Array& array) {
+    return array.access == Access::strided;
+  };
+  if (nest.shape[nest.shape.rank - 1] >= kMinRow &&
+      (std::any_of(result.leaves.begin(), result.leaves.end(), is_strided) ||
+       std::any_of(result.outputs.begin(), result.outputs.end(), is_strided))) {
+    result.by_rows = true;
+    place(in_row);
+  }
+  for (std::size_t i = 0; i < result.leaves.size(); ++i) {
+    Traversal::Array& leaf = result.leaves[i];
+    leaf.size = static_cast<std::int64_t>(size_of(program_.leaves[i].dtype));
+    leaf.room = result.room;
+    if (leaf.access == Access::periodic)
+      result.room += static_cast<std::size_t>((leaf.period + tile_) * leaf.size + 63) / 64 * 64;
+  }
+  for (std::size_t k = 0; k < result.outputs.size(); ++k) {
+    const auto number = static_cast<std::size_t>(program_.outputs[k]);
+    result.outputs[k].size = steps_[number].size;
+  }
+  return result;
+}
+
+}  // namespace forebay::expr
