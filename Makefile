@@ -1,10 +1,11 @@
 # make setup | build | test | demo | bench, with PRESET=default (all that is found), cpu, asan or tsan.
 PRESET ?= default
+PYTHON ?= python3
 kind := $(if $(filter default,$(PRESET)),full,core)
 tools := .deps-$(kind)/bin
 export PATH := $(CURDIR)/$(tools):$(PATH)
 
-.PHONY: setup build test demo install clean
+.PHONY: setup build test bench demo install clean
 build: setup
 	@test -e build/$(PRESET)/build.ninja || cmake --preset $(PRESET)
 	@cmake --build --preset $(PRESET)
@@ -12,6 +13,11 @@ setup:
 	@cmake/setup.sh $(kind)
 test: build
 	@ctest --preset $(PRESET)
+# The rows of bench/ on the CPU; peers are what $(PYTHON) has installed (bench/README.md). BENCH takes run.py's options.
+bench: setup
+	@test -e build/$(PRESET)/build.ninja || cmake --preset $(PRESET)
+	@cmake --build --preset $(PRESET) --target forebay_bench
+	@$(PYTHON) bench/run.py --program build/$(PRESET)/bin/forebay_bench --device cpu --out build/$(PRESET)/bench_cpu $(BENCH)
 demo: build
 	@OMP_WAIT_POLICY=PASSIVE build/$(PRESET)/examples/digits/digits --accuracy 0.93
 install: build
