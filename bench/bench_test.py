@@ -127,6 +127,14 @@ class Report(unittest.TestCase):
         self.assertIn("- rowstd, torch was not timed: wrong result.", text)
         self.assertIn("- image: cast", text)
 
+    def test_on_a_cpu_the_target_is_the_best_peer(self):
+        rows = [{**RESULT["rows"][0], "id": "chain_1", "target": 0},
+                {**RESULT["rows"][0], "id": "chain_12", "target": 0, "ours_ms": 0.156}]
+        text = report.markdown({**RESULT, "size": "cpu", "rows": rows})
+        self.assertIn("| 0.104 | 1.04 | ahead | JAX 0.144 |", text)
+        self.assertIn("| 0.156 | 1.04 | **behind** | JAX 0.144 |", text)
+        self.assertIn("chain_12 takes 1.500 times as long as chain_1.", text)
+
     def test_numbers_have_three_digits(self):
         self.assertEqual([report.number(ms) for ms in (123.4, 12.34, 1.234, 0.1234, 0.01234)],
                          ["123", "12.3", "1.23", "0.123", "0.0123"])

@@ -30,20 +30,34 @@ def table(header, rows):
     return "\n".join(lines + ["| " + " | ".join(cells) + " |" for cells in rows])
 
 
+def verdict(result, row, peer):
+    """On a GPU the target of the ratio, and whether it is met; on a CPU the target is the best peer."""
+    if result["size"] == "cpu":
+        return "" if peer is None else "ahead" if row["ours_ms"] < peer[1] else "**behind**"
+    if not row["target"]:
+        return ""
+    return f"{row['target']:.2f} " + ("ok" if row["ratio"] <= row["target"] else "**missed**")
+
+
 def summary(result):
     rows = []
     for row in result["rows"]:
         peer = best_peer(row)
-        target = f"{row['target']:.2f}" if row["target"] else ""
-        if target:
-            target += " ok" if row["ratio"] <= row["target"] else " **missed**"
         size = f"{row['dtype']} {' x '.join(map(str, row['shape']))}"
         rows.append([row["id"], f"{row['text']}; {size}", number(row["floor_ms"]), number(row["ours_ms"]),
-                     f"{row['ratio']:.2f}", target] +
+                     f"{row['ratio']:.2f}", verdict(result, row, peer)] +
                     ([f"{peer[0]} {number(peer[1])}", f"{peer[1] / row['floor_ms']:.2f}",
                       f"{peer[1] / row['ours_ms']:.2f}"] if peer else ["none", "", ""]))
     return table(["id", "work", "floor ms", "ours ms", "ours / floor", "target", "best peer ms", "peer / floor",
                   "peer / ours"], rows)
+
+
+def chains(result):
+    """What eleven more elementwise ops cost."""
+    ms = {row["id"]: row["ours_ms"] for row in result["rows"]}
+    if "chain_1" not in ms or "chain_12" not in ms:
+        return ""
+    return f"chain_12 takes {ms['chain_12'] / ms['chain_1']:.3f} times as long as chain_1."
 
 
 def all_peers(result):
@@ -75,6 +89,8 @@ def markdown(result):
     if rates:
         parts.append(f"Matrix rates in TFLOP/s: {rates}. The floor of a row with a product is the longer of copying its "
                      "bytes and the best of these.")
+    if chains(result):
+        parts.append(chains(result))
     if any(row["peers"] for row in result["rows"]):
         parts += ["## All peers, ms", all_peers(result)]
     if remarks(result):
