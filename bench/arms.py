@@ -35,7 +35,7 @@ class Arm:
             self.process.stdin.flush()
         except OSError:
             self.stop()
-            raise Failed(f"{self.name} ended")
+            raise Failed(f"{self.name}: the process has ended")
 
     def receive(self, timeout):
         """The next answer."""
@@ -44,12 +44,12 @@ class Arm:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
                 self.stop()
-                raise Failed(f"no answer in {timeout:.0f} s")
+                raise Failed(f"{self.name}: no answer in {timeout:.0f} s")
             part = os.read(self.process.stdout.fileno(), 1 << 16)
             if not part:
                 code = self.process.wait()
                 self.stop()
-                raise Failed(f"ended with status {code}")
+                raise Failed(f"{self.name}: the process ended with status {code}")
             self.buffer += part
         line, self.buffer = self.buffer.split(b"\n", 1)
         answer = json.loads(line)

@@ -91,11 +91,11 @@ class Arms(unittest.TestCase):
             broken.ask({})
         self.assertTrue(broken.alive)
         ended = self.arm("sys.exit(3)")
-        with self.assertRaisesRegex(Failed, "ended with status 3"):
+        with self.assertRaisesRegex(Failed, "^test: the process ended with status 3$"):
             ended.ask({})
         self.assertFalse(ended.alive)
         silent = self.arm("time.sleep(60)")
-        with self.assertRaisesRegex(Failed, "no answer in 0 s"):
+        with self.assertRaisesRegex(Failed, "^test: no answer in 0 s$"):
             silent.ask({}, timeout=0.2)
         self.assertFalse(silent.alive)
 
