@@ -22,6 +22,7 @@ OpDef fft_def() {
   OpDef def = define_op<Fft, infer>({.name = "fft",
                                      .summary = "Discrete Fourier transform along one axis.",
                                      .example = "{op: fft, norm: ortho}"});
+  def.fuses = dft::fuses<dft::Kind::fft, Fft>;
   def.mixes_samples = dft::along_batch<Fft>;
   return def;
 }

@@ -10,6 +10,7 @@
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
 #include <forebay/ops/fft/fft.h>
+#include <forebay/ops/fft/rows.h>
 
 namespace forebay {
 namespace embedded {
@@ -379,7 +380,10 @@ class CudaBody final : public Body {
 
 }  // namespace
 
-std::unique_ptr<Body> prepare_cuda(const Transform& transform, const Context& context) {
+std::unique_ptr<Body> prepare_cuda(const Transform& transform, const Problem& problem,
+                                   const Context& context) {
+  if (!problem.prologue.empty() || problem.epilogue.valid())
+    return prepare_rows(transform, problem, context);
   return std::make_unique<CudaBody>(transform, context);
 }
 
@@ -387,7 +391,7 @@ std::unique_ptr<Body> prepare_cuda(const Transform& transform, const Context& co
 
 std::unique_ptr<Body> fft_cuda(const Op& op, const Problem& problem, const Context& context) {
   return dft::prepare_cuda(dft::resolve(dft::Kind::fft, op.settings<Fft>(), problem.inputs[0]),
-                           context);
+                           problem, context);
 }
 
 }  // namespace forebay

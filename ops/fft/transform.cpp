@@ -7,6 +7,7 @@
 
 #include <forebay/array/require.h>
 #include <forebay/ops/checks.h>
+#include <forebay/ops/fft/rows.h>
 
 namespace forebay {
 
@@ -82,6 +83,11 @@ Transform resolve(Kind kind, const std::optional<std::int64_t>& n, std::int64_t 
       "{}: `n` is {}, which makes a result of shape {}: more bytes than there are addresses.",
       t.name, t.points, to_string(t.out.shape));
   return t;
+}
+
+Fusion fuses(const Transform& transform, DeviceKind device) {
+  const bool all = device == DeviceKind::cpu ? transform.inner == 1 : rows_fit(transform);
+  return {.prologue = all, .epilogue = all};
 }
 
 void visit(FieldVisitor& visitor, std::string_view n_doc, std::optional<std::int64_t>& n,

@@ -68,9 +68,17 @@ bool along_batch(const void* settings, std::span<const ArraySpec> inputs) {
 void visit(FieldVisitor& visitor, std::string_view n_doc, std::optional<std::int64_t>& n,
            std::int64_t& axis, FftNorm& norm);
 
-/// ducc0 on the CPU; cuFFT on CUDA.
-std::unique_ptr<Body> prepare_cpu(const Transform& transform);
-std::unique_ptr<Body> prepare_cuda(const Transform& transform, const Context& context);
+/// What a body takes in (OpDef::fuses): rows along the last axis; on CUDA where one fits on chip (rows.h).
+Fusion fuses(const Transform& transform, DeviceKind device);
+template <Kind kind, class S>
+Fusion fuses(const void* settings, const Problem& problem, DeviceKind device) {
+  return fuses(resolve(kind, *static_cast<const S*>(settings), problem.inputs[0]), device);
+}
+
+/// ducc0 on the CPU. On CUDA cuFFT, or one kernel of ours where something is fused.
+std::unique_ptr<Body> prepare_cpu(const Transform& transform, const Problem& problem);
+std::unique_ptr<Body> prepare_cuda(const Transform& transform, const Problem& problem,
+                                   const Context& context);
 
 }  // namespace dft
 }  // namespace forebay

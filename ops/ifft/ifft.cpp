@@ -23,6 +23,7 @@ OpDef ifft_def() {
       define_op<Ifft, infer>({.name = "ifft",
                               .summary = "Inverse discrete Fourier transform along one axis.",
                               .example = "{op: ifft, norm: ortho}"});
+  def.fuses = dft::fuses<dft::Kind::ifft, Ifft>;
   def.mixes_samples = dft::along_batch<Ifft>;
   return def;
 }

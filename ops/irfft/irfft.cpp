@@ -23,6 +23,7 @@ OpDef irfft_def() {
       define_op<Irfft, infer>({.name = "irfft",
                                .summary = "Real signal of a half spectrum, the inverse of rfft.",
                                .example = "{op: irfft, norm: ortho}"});
+  def.fuses = dft::fuses<dft::Kind::irfft, Irfft>;
   def.mixes_samples = dft::along_batch<Irfft>;
   return def;
 }

@@ -4,7 +4,7 @@ namespace forebay {
 
 std::unique_ptr<Body> irfft_cuda(const Op& op, const Problem& problem, const Context& context) {
   return dft::prepare_cuda(dft::resolve(dft::Kind::irfft, op.settings<Irfft>(), problem.inputs[0]),
-                           context);
+                           problem, context);
 }
 
 }  // namespace forebay

@@ -23,6 +23,7 @@ OpDef rfft_def() {
                                       .summary = "Discrete Fourier transform of real numbers: the "
                                                  "n/2+1 frequencies that determine the rest.",
                                       .example = "{op: rfft, norm: ortho}"});
+  def.fuses = dft::fuses<dft::Kind::rfft, Rfft>;
   def.mixes_samples = dft::along_batch<Rfft>;
   return def;
 }

@@ -4,7 +4,7 @@ namespace forebay {
 
 std::unique_ptr<Body> rfft_cuda(const Op& op, const Problem& problem, const Context& context) {
   return dft::prepare_cuda(dft::resolve(dft::Kind::rfft, op.settings<Rfft>(), problem.inputs[0]),
-                           context);
+                           problem, context);
 }
 
 }  // namespace forebay

@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include <forebay/array/cuda/kernel.h>
+#include <forebay/ops/fft/rows.h>
+
+namespace forebay::embedded {
+extern const char* const fft_rows_cu;
+}
+
+namespace forebay::dft {
+namespace {
+
+/// The twiddles on the device of `context`.
+template <class R>
+Array upload(const std::vector<std::complex<double>>& roots, const Context& context) {
+  std::vector<std::complex<R>> rounded(roots.begin(), roots.end());
+  if (rounded.empty()) rounded.emplace_back();
+  const Array host = Array::from({static_cast<std::int64_t>(rounded.size())}, rounded);
+  Array device = copy_to(host, context);
+  context.stream.synchronize();  // runs may come on other streams
+  return device;
+}
+
+/// One kernel: reads x through what is fused before, transforms a row on chip, writes through what is fused behind.
+class RowsBody final : public Body {
+ public:
+  RowsBody(const Transform& transform, const Problem& problem, const Context& context)
+      : t_(transform),
+        plan_(plan_rows(transform)),
+        load_(expr::device_load("Load", problem.load(0), context)),
+        store_(expr::device_store("Store", problem.store(), context)) {
+    const RowsSource source = rows_source(t_, plan_);
+    kernel_ = cuda::load_kernel({"fft_rows",
+                                 expr::kPackText + load_.text + store_.text + "\n" +
+                                     source.constants + embedded::fft_rows_cu + source.kernel,
+                                 {}},
+                                context.device());
+    const auto roots = row_roots(t_, plan_);
+    roots_ = t_.real == Dtype::f64 ? upload<double>(roots, context) : upload<float>(roots, context);
+  }
+
+  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+           const Launch& launch) override {
+    const std::int64_t rows = t_.rows();
+    const std::int64_t blocks = (rows + plan_.rows - 1) / plan_.rows;
+    const void* roots = roots_.data();
+    kernel_->launch(launch.stream, {static_cast<unsigned>(blocks)},
+                    {static_cast<unsigned>(plan_.rows * plan_.threads)}, 0,
+                    {load_.parameter(inputs).data(),
+                     store_.parameter(inputs, outputs[0].data).data(), &roots, &rows});
+  }
+
+ private:
+  Transform t_;
+  RowsPlan plan_;
+  expr::DeviceCode load_, store_;
+  std::shared_ptr<const cuda::Kernel> kernel_;
+  Array roots_;
+};
+
+}  // namespace
+
+std::unique_ptr<Body> prepare_rows(const Transform& transform, const Problem& problem,
+                                   const Context& context) {
+  return std::make_unique<RowsBody>(transform, problem, context);
+}
+
+}  // namespace forebay::dft
