@@ -160,9 +160,8 @@ class CpuBody final : public Body {
     }
     const auto points = block.depth() * block.width() * static_cast<std::size_t>(t_.read());
     E* const packed = reinterpret_cast<E*>(room<Use::packed>(points * sizeof(E), long_packed));
-    dispatch(AllTypes{}, t_.in, t_.name, "x", [&]<class In>(Type<In>) {
-      pack(t_, static_cast<const In*>(x), block, packed);
-    });
+    dispatch(AllTypes{}, t_.in, t_.name, "x",
+             [&]<class In>(Type<In>) { pack(t_, static_cast<const In*>(x), block, packed); });
     transform(ducc0::cfmav<E>(packed, shape(block, t_.read())));
   }
 

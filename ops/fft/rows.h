@@ -35,9 +35,9 @@ struct RowsPlan {
   int threads = 1;  ///< of a row
   int rows = 1;     ///< of a block
   std::vector<RowPass> passes;
-  std::vector<Padding> exchanges;  ///< between pass i and i + 1
-  int row_words = 1;               ///< elements of shared memory from row to row
-  bool halves = false;             ///< real numbers of even length: neighbours are one point
+  std::vector<Padding> exchanges;   ///< between pass i and i + 1
+  int row_words = 1;                ///< elements of shared memory from row to row
+  bool halves = false;              ///< real numbers of even length: neighbours are one point
   bool split_in_registers = false;  ///< r2c of halves: how partners meet after the last pass
 
   int elements() const;  ///< of a thread, at most

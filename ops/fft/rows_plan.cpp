@@ -11,8 +11,8 @@ namespace forebay::dft {
 namespace {
 
 constexpr int kMostRadix = 32, kMostPasses = 4;
-constexpr int kMostThreads = 256;         // of a row
-constexpr int kThreadsOfBlock = 128;      // aimed at
+constexpr int kMostThreads = 256;          // of a row
+constexpr int kThreadsOfBlock = 128;       // aimed at
 constexpr std::size_t kShared = 48 << 10;  // of a block, without asking for more
 
 std::size_t point_bytes(const Transform& t) { return size_of(complex_of(t.real)); }
@@ -116,8 +116,8 @@ RowsPlan cheapest(const Transform& t) {
   };
   each_factorisation(static_cast<int>(length_of(t)), most, radices, [&] {
     const int lines = static_cast<int>(length_of(t)) / radices.back();
-    const bool may_split = is_halved(t) && t.engine == Engine::r2c && radices.back() % 2 == 0 &&
-                           lines % 2 == 0;
+    const bool may_split =
+        is_halved(t) && t.engine == Engine::r2c && radices.back() % 2 == 0 && lines % 2 == 0;
     // Threads that divide the lines of the first or the last pass evenly, as far as that goes.
     std::set<int> threads;
     for (const int count : {static_cast<int>(length_of(t)) / radices.front(), lines, lines / 2}) {
@@ -166,9 +166,8 @@ int accesses_of(const RowsPlan& plan, std::size_t exchange, const Padding& paddi
         std::vector<int> places;
         for (int i = first; i < std::min(first + 32, plan.threads * plan.rows); ++i) {
           const int j = pass.line(i % plan.threads, b, plan.threads);
-          places.push_back(j < pass.lines
-                               ? i / plan.threads * row_words + padding.place(place_of(j))
-                               : -1);
+          places.push_back(
+              j < pass.lines ? i / plan.threads * row_words + padding.place(place_of(j)) : -1);
         }
         total += accesses(places, lanes) * pass.radix;
       }
@@ -186,9 +185,8 @@ int accesses_of(const RowsPlan& plan, std::size_t exchange, const Padding& paddi
 bool is_regular(const RowsPlan& plan, std::size_t exchange, const Padding& padding) {
   const RowPass& from = plan.passes[exchange];
   const int block = from.before * from.radix;
-  return padding.gap == 0 ||
-         ((padding.every % block == 0 || from.before % padding.every == 0) &&
-          plan.passes[exchange + 1].lines % padding.every == 0);
+  return padding.gap == 0 || ((padding.every % block == 0 || from.before % padding.every == 0) &&
+                              plan.passes[exchange + 1].lines % padding.every == 0);
 }
 
 /// Chooses row_words and the paddings that cost fewest accesses; of equal ones the smallest.
@@ -233,7 +231,9 @@ int rows_of_block(const Transform& t, const RowsPlan& plan) {
   int best = 1;
   double best_score = 0;
   for (int rows = 1; rows * plan.threads <= 2 * kThreadsOfBlock; ++rows) {
-    if (static_cast<std::size_t>(rows) * static_cast<std::size_t>(2 * plan.length) * point_bytes(t) > kShared)
+    if (static_cast<std::size_t>(rows) * static_cast<std::size_t>(2 * plan.length) *
+            point_bytes(t) >
+        kShared)
       break;
     const int threads = rows * plan.threads;
     const double full = static_cast<double>(threads) / (ceil_div(threads, 32) * 32);
