@@ -56,9 +56,11 @@ def arguments():
 
 
 def read_rows(args):
-    listed = subprocess.run([args.program, "list", "--device", args.device, "--size", args.size], check=True,
-                            capture_output=True, text=True).stdout
-    rows = [json.loads(line) for line in listed.splitlines()]
+    listed = subprocess.run([args.program, "list", "--device", args.device, "--size", args.size], check=False,
+                            capture_output=True, text=True)
+    if listed.returncode:
+        sys.exit(f"run.py: {args.program} does not run: {listed.stderr.strip()}")
+    rows = [json.loads(line) for line in listed.stdout.splitlines()]
     only = [word for word in args.only.split(",") if word]
     unknown = [word for word in only if not any(matches(row["id"], word) for row in rows)]
     if unknown:
