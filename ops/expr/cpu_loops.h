@@ -13,6 +13,8 @@
 #define FOREBAY_CPU_LEVEL base
 #endif
 
+#include <forebay/ops/expr/halves.h>
+
 namespace forebay::expr {
 
 /// Elements of an operand that is the same everywhere in a tile: loops go over the tile in chunks.
@@ -53,29 +55,85 @@ void for_chunks(std::int64_t n, const Chunk& chunk) {
     chunk(first, std::min(kChunk, n - first));
 }
 
+/// The operand's elements from `first` on.
 template <class T>
 const T* at(const Operand& operand, std::int64_t first) {
   return static_cast<const T*>(operand.data) + (operand.uniform ? 0 : first);
 }
 
+/// One chunk of an operand: memory as it is; f16 widened to f32 before, since a conversion within the loop would not
+/// become vector code as good.
+template <class T>
+class Chunk {
+ public:
+  Chunk(const Operand& operand, std::int64_t first, std::int64_t) : data_(at<T>(operand, first)) {}
+  const T* data() const { return data_; }
+
+ private:
+  const T* data_;
+};
+template <>
+class Chunk<Half> {
+ public:
+  Chunk(const Operand& operand, std::int64_t first, std::int64_t count) {
+    widen(at<Half>(operand, first), room_, count);
+  }
+  const float* data() const { return room_; }
+
+ private:
+  alignas(64) float room_[kChunk];
+};
+
+/// One chunk of a result, likewise.
+template <class T>
+class ResultChunk {
+ public:
+  ResultChunk(void* out, std::int64_t first) : data_(static_cast<T*>(out) + first) {}
+  T* data() { return data_; }
+  void finish(std::int64_t) {}
+
+ private:
+  T* data_;
+};
+template <>
+class ResultChunk<Half> {
+ public:
+  ResultChunk(void* out, std::int64_t first) : data_(static_cast<Half*>(out) + first) {}
+  float* data() { return room_; }
+  void finish(std::int64_t count) { narrow(room_, data_, count); }
+
+ private:
+  Half* data_;
+  alignas(64) float room_[kChunk];
+};
+/// What a chunk of T holds.
+template <class T>
+using InChunk = std::conditional_t<std::is_same_v<T, Half>, float, T>;
+
 /// out[i] = F{}(a[i], ..): elements as `load` gives them, the result rounded to `Out`.
 template <class Out, class In, class F>
 void loop1(void* out, const Operand* operands, std::int64_t n) {
   for_chunks(n, [&](std::int64_t first, std::int64_t count) {
-    Out* __restrict to = static_cast<Out*>(out) + first;
-    const In* __restrict x = at<In>(operands[0], first);
+    const Chunk<In> a(operands[0], first, count);
+    ResultChunk<Out> result(out, first);
+    auto* __restrict to = result.data();
+    const auto* __restrict x = a.data();
     for (std::int64_t i = 0; i < count; ++i)
-      to[i] = store<Out>(F{}(load(x[i])));
+      to[i] = store<InChunk<Out>>(F{}(load(x[i])));
+    result.finish(count);
   });
 }
 template <class Out, class In, class F>
 void loop2(void* out, const Operand* operands, std::int64_t n) {
   for_chunks(n, [&](std::int64_t first, std::int64_t count) {
-    Out* __restrict to = static_cast<Out*>(out) + first;
-    const In* __restrict x = at<In>(operands[0], first);
-    const In* __restrict y = at<In>(operands[1], first);
+    const Chunk<In> a(operands[0], first, count), b(operands[1], first, count);
+    ResultChunk<Out> result(out, first);
+    auto* __restrict to = result.data();
+    const auto* __restrict x = a.data();
+    const auto* __restrict y = b.data();
     for (std::int64_t i = 0; i < count; ++i)
-      to[i] = store<Out>(F{}(load(x[i]), load(y[i])));
+      to[i] = store<InChunk<Out>>(F{}(load(x[i]), load(y[i])));
+    result.finish(count);
   });
 }
 

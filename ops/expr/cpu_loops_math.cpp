@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include <forebay/ops/expr/cpu_loops.h>
+#include <forebay/ops/expr/elementary.h>
 
 // Functions of floats; f16 and bf16 through f32.
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
@@ -17,13 +18,13 @@ CpuLoop* loop_of(Opcode opcode) {
     case Opcode::sqrt:
       return one<T>([](auto x) { return std::sqrt(x); });
     case Opcode::exp:
-      return one<T>([](auto x) { return std::exp(x); });
+      return one<T>([](auto x) { return exponential(x); });
     case Opcode::expm1:
       return one<T>([](auto x) { return std::expm1(x); });
     case Opcode::log:
-      return one<T>([](auto x) { return std::log(x); });
+      return one<T>([](auto x) { return logarithm(x); });
     case Opcode::log1p:
-      return one<T>([](auto x) { return std::log1p(x); });
+      return one<T>([](auto x) { return logarithm1p(x); });
     case Opcode::log2:
       return one<T>([](auto x) { return std::log2(x); });
     case Opcode::log10:

@@ -5,26 +5,35 @@
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
+/// Memory of any element type, moved as integers, which become vector code. c64 is aligned as f32, c128 as f64.
 template <std::size_t Size>
-struct alignas(Size <= 4 ? Size : Size / 2) Element {  // c64 is aligned as f32, c128 as f64
-  std::byte bytes[Size];
+struct ElementOf;
+template <>
+struct ElementOf<1> {
+  using Type [[gnu::may_alias]] = std::uint8_t;
 };
 template <>
-struct alignas(1) Element<1> {
-  std::uint8_t bits;
+struct ElementOf<2> {
+  using Type [[gnu::may_alias]] = std::uint16_t;
 };
 template <>
-struct alignas(2) Element<2> {
-  std::uint16_t bits;
+struct ElementOf<4> {
+  using Type [[gnu::may_alias]] = std::uint32_t;
 };
 template <>
-struct alignas(4) Element<4> {
-  std::uint32_t bits;
+struct ElementOf<8> {
+  using Type [[gnu::may_alias, gnu::aligned(4)]] = std::uint64_t;
+};
+template <>
+struct ElementOf<16> {
+  struct [[gnu::may_alias]] Type {
+    std::uint64_t words[2];
+  };
 };
 
 template <std::size_t Size>
 void gather_row(void* to, const void* from, std::int64_t stride, std::int64_t n) {
-  using T = Element<Size>;
+  using T = typename ElementOf<Size>::Type;
   T* __restrict y = static_cast<T*>(to);
   const T* __restrict x = static_cast<const T*>(from);
   switch (stride) {
@@ -62,7 +71,7 @@ void gather_row(void* to, const void* from, std::int64_t stride, std::int64_t n)
 
 template <std::size_t Size>
 void scatter_row(void* to, const void* from, std::int64_t stride, std::int64_t n) {
-  using T = Element<Size>;
+  using T = typename ElementOf<Size>::Type;
   T* __restrict y = static_cast<T*>(to);
   const T* __restrict x = static_cast<const T*>(from);
   for (std::int64_t i = 0; i < n; ++i)
