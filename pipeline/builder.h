@@ -51,6 +51,9 @@ class PipelineBuilder {
   PipelineBuilder& last_batch_policy(LastBatchPolicy policy) {
     return set([&] { spec_.last_batch_policy = policy; });
   }
+  PipelineBuilder& fuse(bool on) {
+    return set([&] { spec_.fuse = on; });
+  }
   PipelineBuilder& output(std::vector<std::string> fields) {
     return set([&] { spec_.output = std::move(fields); });
   }

@@ -152,12 +152,39 @@ std::size_t Plan::copied_bytes() const {
   return bytes;
 }
 
+namespace {
+
+/// Bytes of source number `source` that the program reads, as if no two of its leaf's elements were one.
+std::size_t bytes_read(const expr::Program& program, int source) {
+  std::size_t most = 0;
+  for (const expr::Program::Leaf& leaf : program.leaves) {
+    if (leaf.source != source) continue;
+    std::size_t bytes = size_of(leaf.dtype);
+    for (int axis = 0; axis < program.shape.rank; ++axis) {
+      if (leaf.strides[axis] != 0) bytes *= static_cast<std::size_t>(program.shape[axis]);
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+}  // namespace
+
 std::size_t Plan::bytes_moved(const PlanStep& step) const {
   std::size_t bytes = 0;
-  for (const auto* numbers : {&step.inputs, &step.outputs}) {
-    for (const int value : *numbers) {
-      if (value >= 0) bytes += bytes_of(values[static_cast<std::size_t>(value)].spec);
-    }
+  for (const int value : step.outputs) {
+    if (value >= 0) bytes += bytes_of(values[static_cast<std::size_t>(value)].spec);
+  }
+  for (int i = 0; i < static_cast<int>(step.inputs.size()); ++i) {
+    const int value = step.inputs[static_cast<std::size_t>(i)];
+    const std::size_t whole = bytes_of(values[static_cast<std::size_t>(value)].spec);
+    std::size_t read = 0;
+    if (step.kind == PlanStep::Kind::pointwise) read = bytes_read(step.program, i);
+    for (std::size_t k = 0; k < step.problem.prologue.size(); ++k)
+      read = std::max(read, bytes_read(step.problem.load(k), i));
+    if (step.problem.epilogue.valid())
+      read = std::max(read, bytes_read(step.problem.store(), 1 + i));
+    bytes += read == 0 ? whole : std::min(read, whole);
   }
   return bytes;
 }

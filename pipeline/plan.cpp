@@ -1,6 +1,6 @@
-// Spec -> Plan. Pointwise stages stay expressions over plan values as long as they can, so that
-// runs of them become one kernel; kernel ops, fields with several readers and outputs make them
-// memory.
+// Spec -> Plan. Pointwise stages stay expressions over plan values as long as they can, so that runs of them become
+// one kernel, or part of the kernel op before or behind them. Outputs, and what no kernel takes in, are written to
+// memory. draft.h has the steps while they are being made.
 
 #include <forebay/pipeline/plan.h>
 
@@ -10,6 +10,8 @@
 
 #include <forebay/array/require.h>
 #include <forebay/pipeline/dataflow.h>
+#include <forebay/pipeline/draft.h>
+#include <forebay/pipeline/memory_map.h>
 
 namespace forebay {
 namespace {
@@ -32,7 +34,11 @@ std::vector<int> merged(std::vector<int> a, const std::vector<int>& b) {
 class Planner {
  public:
   Planner(std::shared_ptr<const Spec> spec, std::int64_t rows, Dataflow flow, Mistakes& mistakes)
-      : spec_(*spec), flow_(std::move(flow)), mistakes_(mistakes), lazies_(flow_.versions.size()) {
+      : spec_(*spec),
+        flow_(std::move(flow)),
+        mistakes_(mistakes),
+        lazies_(flow_.versions.size()),
+        drafts_(plan_.values, spec->fuse) {
     plan_.spec = std::move(spec);
     plan_.batch_size = rows;
     plan_.device = spec_.device.value_or(cuda_device_count() > 0 ? Device::cuda() : Device::cpu());
@@ -44,14 +50,20 @@ class Planner {
     for (int stage = 0; stage < static_cast<int>(spec_.stages.size()); ++stage)
       add_stage(stage);
     if (mistakes_.any()) return nullptr;
+    std::vector<int> delivered;
     for (const auto& [name, version] : flow_.outputs) {
       Lazy lazy = on(version, plan_.device);
       const int value = dense(lazy, name);
       lazies_[index(version)] = lazy;
+      ++taken_[index(version)];
       PlanValue& memory = plan_.values[index(base_of(value))];
       if (memory.kind == PlanValue::Kind::temporary) memory.kind = PlanValue::Kind::output;
       plan_.outputs.push_back({.name = name, .value = value});
+      delivered.push_back(base_of(value));
     }
+    plan_.steps = drafts_.finish(delivered, plan_.notes);
+    for (PlanStep& step : plan_.steps)
+      label(step);
     add_load();
     return std::make_shared<const Plan>(std::move(plan_));
   }
@@ -71,6 +83,14 @@ class Planner {
     return expr::Expr::leaf(value, spec.dtype, spec.shape);
   }
   void note(const std::string& text) { plan_.notes.push_back(text); }
+  /// The names of its stages' ops.
+  void label(PlanStep& step) const {
+    if (!step.label.empty()) return;
+    for (const int stage : step.stages) {
+      step.label +=
+          (step.label.empty() ? "" : " + ") + std::string(spec_.stages[index(stage)].op.name());
+    }
+  }
 
   void add_columns() {
     const auto& columns = spec_.source->columns();
@@ -158,6 +178,8 @@ class Planner {
     } else {
       add_pointwise(i, device, results, lowered, pending);
     }
+    for (const int version : fields.inputs)
+      ++taken_[index(version)];
   }
 
   /// Of ops that do not say so themselves, a kernel op that makes the batch axis disappear.
@@ -191,10 +213,13 @@ class Planner {
           name_of(results[k].dtype), to_string(results[k].shape), name_of(lazy.expr.dtype()),
           to_string(lazy.expr.shape()));
       // An index map costs its readers nothing; anything else is computed once.
-      if (version.uses() > 1 && lazy.expr.node()->opcode != expr::Opcode::leaf) {
-        note(fmt::format("`{}` of {} is written to memory: it is read {} times", version.name,
-                         stage_title(spec_, i), version.uses()));
-        dense(lazy, version.name);
+      const bool shared = version.uses() > 1 && lazy.expr.node()->opcode != expr::Opcode::leaf;
+      if (!shared && spec_.fuse) continue;
+      const std::size_t before = drafts_.size();
+      const int value = dense(lazy, version.name);
+      if (shared && drafts_.size() > before) {
+        drafts_.explain(value, fmt::format("`{}` of {} is written to memory: it is read {} times",
+                                           version.name, stage_title(spec_, i), version.uses()));
       }
     }
   }
@@ -205,29 +230,37 @@ class Planner {
     FOREBAY_REQUIRE(stage.op.entry().body(device.kind) != nullptr, unsupported,
                     "this build has no {} body of the op; place the stage with `device: {}`.",
                     device.is_cuda() ? "CUDA" : "CPU", device.is_cuda() ? "cpu" : "cuda");
-    PlanStep step{.kind = PlanStep::Kind::kernel,
-                  .device = device,
-                  .inputs = {},
-                  .outputs = {},
-                  .program = {},
-                  .stages = {i},
-                  .label = std::string(stage.op.name())};
+    Draft draft{
+        .step = {
+            .kind = PlanStep::Kind::kernel, .device = device, .stages = {i}, .kernel_stage = i}};
+    const auto fuses = stage.op.entry().def.fuses;
+    if (fuses != nullptr && spec_.fuse)
+      draft.fuses = fuses(stage.op.raw_settings(), problem, device.kind);
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       const std::string& name = flow_.versions[index(fields.inputs[k])].name;
-      const std::size_t before = plan_.steps.size();
-      step.inputs.push_back(dense(inputs[k], name));
+      if (draft.fuses.prologue && !(memory(inputs[k].expr) || is_better_behind(inputs[k]))) {
+        for (const int pending : inputs[k].pending)
+          draft.step.stages.push_back(pending);
+        draft.inputs.push_back(inputs[k].expr);
+        continue;
+      }
+      const std::size_t before = drafts_.size();
+      const int value = dense(inputs[k], name);
+      draft.inputs.push_back(leaf(value));
       if (inputs[k].device == lazies_[index(fields.inputs[k])].device)
         lazies_[index(fields.inputs[k])] = inputs[k];
-      if (plan_.steps.size() > before) {
-        note(fmt::format("`{}` is written to memory before {}: a kernel op reads memory", name,
-                         stage_title(spec_, i)));
+      if (drafts_.size() > before) {
+        drafts_.explain(
+            value, fmt::format("`{}` is written to memory before {}: {} takes no pointwise work in",
+                               name, stage_title(spec_, i), stage.op.name()));
       }
     }
+    draft.step.stages = merged(draft.step.stages, {});
     for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
       const bool needed =
           k < fields.outputs.size() && flow_.versions[index(fields.outputs[k])].needed();
       if (!needed) {
-        step.outputs.push_back(-1);
+        draft.step.outputs.push_back(-1);
         continue;
       }
       Lazy& lazy = lazies_[index(fields.outputs[k])];
@@ -235,49 +268,82 @@ class Planner {
                                    .spec = lazy.spec,
                                    .device = device});
       lazy.expr = leaf(value);
-      step.outputs.push_back(value);
+      draft.step.outputs.push_back(value);
     }
-    plan_.steps.push_back(std::move(step));
+    draft.step.problem = std::move(problem);
+    drafts_.add(std::move(draft));
+  }
+
+  /// The plan value that the expression is, as it is; nothing when it has to be computed.
+  std::optional<int> memory(const expr::Expr& expression) const {
+    const expr::Node& node = *expression.node();
+    if (!expr::is_dense_leaf(expression) || node.source < 0) return {};
+    const ArraySpec spec{expression.dtype(), expression.shape()};
+    if (plan_.values[index(node.source)].spec != spec) return {};
+    return node.source;
+  }
+
+  /// Between two kernel ops, the work goes to the one that makes what lies between them smaller.
+  bool is_better_behind(Lazy& lazy) {
+    const std::vector<int> sources = sources_of(lazy.expr);
+    return std::any_of(sources.begin(), sources.end(), [&](int source) {
+      return bytes_of({lazy.expr.dtype(), lazy.expr.shape()}) <=
+                 bytes_of(plan_.values[index(source)].spec) &&
+             append_to_kernel(source, lazy);
+    });
+  }
+
+  /// Whether no field that is still to be read, other than `lazy`, comes from `value`.
+  bool is_last_reader(const Lazy& lazy, int value) const {
+    for (std::size_t version = 0; version < lazies_.size(); ++version) {
+      const Lazy& other = lazies_[version];
+      if (other.expr.node() == lazy.expr.node() ||
+          taken_[version] >= flow_.versions[version].uses() || !other.expr.valid())
+        continue;
+      const std::vector<int> sources = sources_of(other.expr);
+      if (std::find(sources.begin(), sources.end(), value) != sources.end()) return false;
+    }
+    return true;
+  }
+
+  bool append_to_kernel(int of, Lazy& lazy) {
+    const bool delivered =
+        std::any_of(plan_.outputs.begin(), plan_.outputs.end(),
+                    [&](const PlanOutput& output) { return base_of(output.value) == of; });
+    if (delivered) return false;
+    if (!is_last_reader(lazy, of) || !drafts_.append_to_kernel(of, lazy.expr, lazy.pending))
+      return false;
+    lazy.expr = leaf(of);
+    lazy.pending.clear();
+    return true;
   }
 
   /// The value that holds `lazy`; adds a step when it is not in memory as it is, and turns it into
   /// a leaf.
   int dense(Lazy& lazy, const std::string& name) {
+    if (const auto value = memory(lazy.expr)) return *value;
     const expr::Node& node = *lazy.expr.node();
-    if (expr::is_dense_leaf(lazy.expr) && node.source >= 0 && node.offset == 0) {
-      const ArraySpec spec{lazy.expr.dtype(), lazy.expr.shape()};
-      if (plan_.values[index(node.source)].spec == spec) return node.source;
-      const int base = base_of(node.source);
+    const ArraySpec spec{lazy.expr.dtype(), lazy.expr.shape()};
+    if (expr::is_dense_leaf(lazy.expr) && node.source >= 0) {
       const int view = add_value({.kind = PlanValue::Kind::view,
                                   .name = name,
                                   .spec = spec,
                                   .device = lazy.device,
-                                  .base = base});
+                                  .base = base_of(node.source)});
       lazy.expr = leaf(view);
       return view;
     }
-    PlanStep step{.kind = PlanStep::Kind::pointwise,
-                  .device = lazy.device,
-                  .inputs = {},
-                  .outputs = {},
-                  .program = expr::compile(std::span(&lazy.expr, 1)),
-                  .stages = lazy.pending,
-                  .label = {}};
-    for (expr::Program::Leaf& source : step.program.leaves) {
-      if (source.source < 0) continue;
-      const auto found = std::find(step.inputs.begin(), step.inputs.end(), source.source);
-      const auto number = found - step.inputs.begin();
-      if (found == step.inputs.end()) step.inputs.push_back(source.source);
-      source.source = static_cast<int>(number);
+    for (const int source : sources_of(lazy.expr)) {
+      if (!append_to_kernel(source, lazy)) continue;
+      plan_.values[index(source)].name = name;
+      return source;
     }
-    for (const int stage : lazy.pending) {
-      step.label +=
-          (step.label.empty() ? "" : " + ") + std::string(spec_.stages[index(stage)].op.name());
-    }
-    const int value = add_value(
-        {.name = name, .spec = {lazy.expr.dtype(), lazy.expr.shape()}, .device = lazy.device});
-    step.outputs = {value};
-    plan_.steps.push_back(std::move(step));
+    const int value = add_value({.name = name, .spec = spec, .device = lazy.device});
+    drafts_.add({.step = {.kind = PlanStep::Kind::pointwise,
+                          .device = lazy.device,
+                          .outputs = {value},
+                          .stages = lazy.pending},
+                 .results = {lazy.expr}});
     lazy.expr = leaf(value);
     lazy.pending.clear();
     return value;
@@ -298,14 +364,13 @@ class Planner {
       if (source.kind == PlanValue::Kind::column) {
         loaded_.emplace_back(from, found->second);
       } else {
-        plan_.steps.push_back(
-            {.kind = PlanStep::Kind::copy,
-             .device = device.is_cuda() ? device : source.device,
-             .inputs = {from},
-             .outputs = {found->second},
-             .program = {},
-             .stages = lazy.pending,
-             .label = fmt::format("copy {} to {}", source.name, to_string(device))});
+        drafts_.add(
+            {.step = {.kind = PlanStep::Kind::copy,
+                      .device = device.is_cuda() ? device : source.device,
+                      .inputs = {from},
+                      .outputs = {found->second},
+                      .stages = lazy.pending,
+                      .label = fmt::format("copy {} to {}", source.name, to_string(device))}});
       }
     }
     return {.spec = lazy.spec, .expr = leaf(found->second), .device = device, .pending = {}};
@@ -314,13 +379,7 @@ class Planner {
   /// All columns that travel do so in one step, the first.
   void add_load() {
     if (loaded_.empty()) return;
-    PlanStep step{.kind = PlanStep::Kind::load,
-                  .device = plan_.device,
-                  .inputs = {},
-                  .outputs = {},
-                  .program = {},
-                  .stages = {},
-                  .label = "copy "};
+    PlanStep step{.kind = PlanStep::Kind::load, .device = plan_.device, .label = "copy "};
     for (const auto& [column, copy] : loaded_) {
       step.label += (step.inputs.empty() ? "" : ", ") + plan_.values[index(column)].name;
       step.inputs.push_back(column);
@@ -343,10 +402,12 @@ class Planner {
       const int input = planner_.flow_.stages[index(stage_)].inputs[0];
       const std::string& name = planner_.flow_.versions[index(input)].name;
       Lazy lazy{.spec = {}, .expr = expression, .device = device_, .pending = pending_};
-      planner_.dense(lazy, name);
-      planner_.note(fmt::format(
-          "`{}` is written to memory before {}: its new shape is no index map of what is there",
-          name, stage_title(planner_.spec_, stage_)));
+      const int value = planner_.dense(lazy, name);
+      planner_.drafts_.explain(
+          value,
+          fmt::format(
+              "`{}` is written to memory before {}: its new shape is no index map of what is there",
+              name, stage_title(planner_.spec_, stage_)));
       return lazy.expr;
     }
     bool used() const { return used_; }
@@ -363,7 +424,10 @@ class Planner {
   Dataflow flow_;
   Mistakes& mistakes_;
   Plan plan_;
-  std::vector<Lazy> lazies_;                 // by version
+  std::vector<Lazy> lazies_;  // by version
+  std::vector<int> taken_ =
+      std::vector<int>(flow_.versions.size());  // how often each was read so far
+  Drafts drafts_;
   std::map<int, int> copies_;                // value -> the same on the other device
   std::vector<std::pair<int, int>> loaded_;  // column -> its value on the GPU
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,15 +34,17 @@ struct PlanStep {
            ///< if any
     copy,  ///< between the host and the GPU, on the compute stream
     pointwise,
-    kernel,  ///< the op of its one stage
+    kernel,  ///< a kernel op, with the pointwise stages that are fused into it
   };
   Kind kind = Kind::pointwise;
-  Device device;             ///< whose stream it runs on: of a copy, the GPU's
-  std::vector<int> inputs;   ///< value numbers; of a pointwise step, its program's sources
-  std::vector<int> outputs;  ///< value numbers; -1 for an output of a kernel that nobody reads
-  expr::Program program;     ///< pointwise
-  std::vector<int> stages;   ///< stage numbers of the spec that it carries out
-  std::string label;         ///< "normalize + clip", "copy image to cuda:0"
+  Device device = {};             ///< whose stream it runs on: of a copy, the GPU's
+  std::vector<int> inputs = {};   ///< value numbers: the sources of the program or the problem
+  std::vector<int> outputs = {};  ///< value numbers; -1 for an output of a kernel that nobody reads
+  expr::Program program = {};     ///< pointwise
+  Problem problem = {};           ///< kernel: the op's, with what is fused into it
+  std::vector<int> stages = {};   ///< stage numbers of the spec that it carries out
+  int kernel_stage = -1;          ///< kernel: the stage whose op it is
+  std::string label = {};         ///< "normalize + clip", "copy image to cuda:0"
 };
 
 /// A field of the batch.
@@ -70,7 +73,7 @@ struct Plan {
   std::size_t host_bytes_per_slot() const;
   /// Of the columns that travel to a GPU, for one batch.
   std::size_t copied_bytes() const;
-  /// Bytes that the step reads and writes.
+  /// Bytes that the step reads and writes, each once: of an array that index maps read in part, that part.
   std::size_t bytes_moved(const PlanStep& step) const;
   int slots() const;  ///< allocated at start: the depth, one in use, one being filled
   /// Some step other than the load runs on this kind of device.
@@ -83,8 +86,8 @@ struct Plan {
 /// invalid.
 std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size = 0);
 
-/// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes,
-/// notes.
-std::string to_string(const Plan& plan);
+/// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes, what is fused, notes.
+/// `bandwidth`, in bytes/s, read and written together: steps say the time that their bytes take at it.
+std::string to_string(const Plan& plan, std::optional<double> bandwidth = {});
 
 }  // namespace forebay

@@ -59,8 +59,9 @@ TEST(Plan, KernelOpsReadMemory) {
   spec.stages = {clip(0), stage(same_op()), stage(same_op()), clip(1)};
   const auto plan = plan_of(spec);
   EXPECT_EQ(labels(*plan), (Labels{"clip", "same", "same", "clip"}));
-  EXPECT_EQ(plan->notes,
-            (Labels{"`x` is written to memory before stage 2 (same): a kernel op reads memory"}));
+  EXPECT_EQ(
+      plan->notes,
+      (Labels{"`x` is written to memory before stage 2 (same): same takes no pointwise work in"}));
   // The first and the third value are never alive together.
   const MemoryMap map = map_memory(*plan);
   EXPECT_EQ(map.shared_host, 2 * aligned(6 * 3 * 4));
@@ -71,10 +72,16 @@ TEST(Plan, AFieldWithSeveralReadersIsComputedOnce) {
   spec.stages = {clip(0), with(clip(1), {"x"}, {"a"}), with(clip(2), {"x"}, {"b"})};
   spec.output = {"a", "b"};
   const auto plan = plan_of(spec);
-  EXPECT_EQ(labels(*plan), (Labels{"clip", "clip", "clip"}));
-  EXPECT_EQ(plan->notes,
+  EXPECT_EQ(labels(*plan), Labels{"clip + clip + clip"});  // which compute the first once
+  EXPECT_EQ(plan->steps[0].outputs.size(), 2u);
+  EXPECT_EQ(plan->notes, Labels{"column `label` is read, but no stage and no output uses it"});
+  spec.stages.insert(spec.stages.begin() + 1, with(stage(same_op()), {"x"}, {"c"}));
+  spec.output = {"a", "c"};  // a kernel op wants it in memory
+  EXPECT_EQ(plan_of(spec)->notes,
             (Labels{"column `label` is read, but no stage and no output uses it",
+                    "stage 4 (clip) is left out: nothing uses what it writes",
                     "`x` of stage 1 (clip) is written to memory: it is read 2 times"}));
+  spec.stages.erase(spec.stages.begin() + 1);
   spec.output = {"a"};  // now nobody needs the third stage, and the first two are one kernel
   const auto fused = plan_of(spec);
   EXPECT_EQ(labels(*fused), Labels{"clip + clip"});
@@ -86,7 +93,7 @@ TEST(Plan, AnOutputThatIsReadFurtherIsComputedOnce) {
   Spec spec = counting_spec(Device::cpu());
   spec.stages = {clip(0), with(clip(1), {"x"}, {"a"})};
   const auto plan = plan_of(spec);
-  EXPECT_EQ(labels(*plan), (Labels{"clip", "clip"}));
+  EXPECT_EQ(labels(*plan), Labels{"clip + clip"});
   ASSERT_EQ(plan->outputs.size(), 3u);
   EXPECT_EQ(plan->outputs[2].name, "a");
 }
@@ -242,7 +249,7 @@ memory
 
 notes
   - column `label` is read, but no stage and no output uses it
-  - `x` is written to memory before stage 2 (same): a kernel op reads memory
+  - `x` is written to memory before stage 2 (same): same takes no pointwise work in
 )");
 }
 

@@ -50,20 +50,49 @@ std::string stages_text(const PlanStep& step) {
   return text;
 }
 
-std::string steps_text(const Plan& plan) {
+std::string program_text(const char* title, const expr::Program& program) {
+  std::string text = *title == '\0' ? "" : fmt::format("       {}\n", title);
+  std::istringstream lines(expr::to_string(program));
+  for (std::string line; std::getline(lines, line);)
+    text += fmt::format("       {}{}\n", *title == '\0' ? "" : "  ", line);
+  return text;
+}
+
+/// What is computed in the step, apart from a kernel op's own work.
+std::string programs_text(const PlanStep& step) {
+  if (step.kind == PlanStep::Kind::pointwise) return program_text("", step.program);
+  std::string text;
+  for (std::size_t i = 0; i < step.problem.prologue.size(); ++i) {
+    const bool alone = step.problem.prologue.size() == 1;
+    text += program_text(alone ? "reads" : fmt::format("reads input {}", i).c_str(),
+                         step.problem.load(i));
+  }
+  if (step.problem.epilogue.valid())
+    text += program_text("writes, of its result source[0]", step.problem.store());
+  return text;
+}
+
+std::string steps_text(const Plan& plan, std::optional<double> bandwidth) {
   std::string text = "steps\n";
   if (plan.steps.empty()) text += "  none: the columns are delivered as they are read\n";
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
-    text += fmt::format("  {}. {}{}, on the {}, {} moved\n", i + 1, stages_text(step), step.label,
-                        stream_of(step), bytes_text(plan.bytes_moved(step)));
+    const std::size_t moved = plan.bytes_moved(step);
+    const bool on_device =
+        step.kind == PlanStep::Kind::pointwise || step.kind == PlanStep::Kind::kernel;
+    const bool timed = bandwidth && on_device && step.device == plan.device;
+    text += fmt::format(
+        "  {}. {}{}, on the {}, {} moved{}\n", i + 1, stages_text(step), step.label,
+        stream_of(step), bytes_text(moved),
+        timed ? fmt::format(", {:.4f} ms", static_cast<double>(moved) / *bandwidth * 1e3) : "");
     text += fmt::format("     {} -> {}\n", values_text(plan, step.inputs),
                         values_text(plan, step.outputs));
-    if (step.kind != PlanStep::Kind::pointwise) continue;
-    std::istringstream program(expr::to_string(step.program));
-    for (std::string line; std::getline(program, line);)
-      text += fmt::format("       {}\n", line);
+    text += programs_text(step);
   }
+  if (bandwidth)
+    text += fmt::format(
+        "  times: the bytes at {:.0f} GB/s, the copy bandwidth measured on {} just now\n",
+        *bandwidth / 1e9, to_string(plan.device));
   return text;
 }
 
@@ -106,7 +135,7 @@ std::string memory_text(const Plan& plan) {
 
 }  // namespace
 
-std::string to_string(const Plan& plan) {
+std::string to_string(const Plan& plan, std::optional<double> bandwidth) {
   const Spec& spec = *plan.spec;
   std::string text =
       fmt::format("pipeline {}: batches of {} on {}, {} ready ahead\n\n", spec.name,
@@ -118,7 +147,7 @@ std::string to_string(const Plan& plan) {
                           bytes_text(bytes_of(value.spec)));
     }
   }
-  text += fmt::format("\n{}\noutput\n", steps_text(plan));
+  text += fmt::format("\n{}\noutput\n", steps_text(plan, bandwidth));
   for (const PlanOutput& output : plan.outputs) {
     const PlanValue& value = plan.values[static_cast<std::size_t>(output.value)];
     text += fmt::format("  {} {} on {}, {}\n", output.name, spec_text(value.spec),

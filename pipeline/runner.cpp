@@ -47,20 +47,17 @@ void Runner::prepare(std::size_t i) {
   const PlanStep& step = plan_->steps[i];
   if (step.kind == PlanStep::Kind::load || step.kind == PlanStep::Kind::copy) return;
   const Context& context = step.device.is_cuda() ? *machine_.gpu : machine_.cpu;
-  const Op& op = plan_->spec->stages[static_cast<std::size_t>(step.stages.back())].op;
+  const auto name = plan_->spec->stages[static_cast<std::size_t>(step.stages.back())].op.name();
   try {
     if (step.kind == PlanStep::Kind::pointwise) {
       bodies_[i] = expr::prepare(step.program, context);
       return;
     }
-    Problem problem;
-    for (const int value : step.inputs)
-      problem.inputs.push_back(plan_->values[static_cast<std::size_t>(value)].spec);
-    problem.outputs = op.infer(problem.inputs);
-    bodies_[i] = op.entry().body(step.device.kind)(op, problem, context);
+    const Op& op = plan_->spec->stages[static_cast<std::size_t>(step.kernel_stage)].op;
+    bodies_[i] = op.entry().body(step.device.kind)(op, step.problem, context);
   } catch (...) {
     rethrow_at(fmt::format("{}, preparing it for {}", title(i), to_string(step.device)),
-               ErrorKind::device, op.name());
+               ErrorKind::device, name);
   }
 }
 

@@ -42,6 +42,7 @@ struct Spec {
   int max_held_batches = 16;  ///< batches that the consumer may hold at once before next() refuses
   ShuffleMode shuffle = ShuffleMode::none;
   LastBatchPolicy last_batch_policy = LastBatchPolicy::partial;
+  bool fuse = true;  ///< false: each stage is a step of its own, to look for a difference
   std::vector<StageSpec> stages;
   std::vector<std::string>
       output;  ///< fields of the batch; empty: every column and every field a stage wrote

@@ -3,6 +3,7 @@
 #include <forebay/array/cuda/backend.h>
 #include <forebay/array/cuda/graph.h>
 #include <forebay/array/cuda/range.h>
+#include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
 
 namespace forebay::cuda {
@@ -27,6 +28,10 @@ void fill_bytes(void*, Device, unsigned char, std::size_t, const Stream&) { fail
 std::shared_ptr<Graph> Graph::capture(const Stream&, const std::function<void()>&) {
   fail_absent();
 }
+CompileOnly::CompileOnly(std::vector<int>) { fail_absent(); }
+CompileOnly::~CompileOnly() = default;
+std::vector<KernelSource> CompileOnly::sources() const { return {}; }
+const char* kernel_prelude() { return ""; }
 void relax_capture_mode_of_this_thread() {}
 Event create_timing_event(Device) { fail_absent(); }
 float elapsed_ms(const Event&, const Event&) { fail_absent(); }

@@ -29,4 +29,9 @@ int CompileOnly::compiled() const {
   return static_cast<int>(state_->compiled.size());
 }
 
+std::vector<KernelSource> CompileOnly::sources() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->sources;
+}
+
 }  // namespace forebay::cuda

@@ -16,7 +16,8 @@ struct CompileOnly::State {
   std::vector<int> architectures;
   std::shared_ptr<State> outer;  ///< the one that was alive before
   std::mutex mutex;
-  std::set<std::string> compiled;  ///< keys of the kernels compiled for every architecture
+  std::set<std::string> compiled;     ///< keys of the kernels compiled for every architecture
+  std::vector<KernelSource> sources;  ///< of the same kernels
 };
 
 /// The state of the CompileOnly that lives; null when there is none.

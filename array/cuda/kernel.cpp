@@ -90,7 +90,8 @@ std::shared_ptr<const Kernel> compile_for_all(const KernelSource& source,
   for (int architecture : state.architectures)
     cached_cubin(source, architecture);
   const std::lock_guard lock(state.mutex);
-  state.compiled.insert(kernel_key(source, /*architecture=*/0));  // one key for all of them
+  const bool is_new = state.compiled.insert(kernel_key(source, /*architecture=*/0)).second;
+  if (is_new) state.sources.push_back(source);  // one key for all architectures
   return std::make_shared<CompiledKernel>(source.name);
 }
 

@@ -61,7 +61,8 @@ std::shared_ptr<const Kernel> load_kernel(const KernelSource& source, Device dev
 std::string compile_kernel(const KernelSource& source, int architecture);
 
 /// While one lives, load_kernel compiles for `architectures` and returns a kernel that cannot be
-/// launched, and remembers how many it compiled: so that tests can prepare every op without a GPU.
+/// launched, and remembers how many it compiled: so that every op can be prepared without a GPU: by tests, and to look at
+/// the text (no architectures: nothing is compiled).
 class CompileOnly {
  public:
   explicit CompileOnly(std::vector<int> architectures);
@@ -70,6 +71,8 @@ class CompileOnly {
   CompileOnly& operator=(const CompileOnly&) = delete;
   /// Different kernels loaded so far, each compiled for every architecture.
   int compiled() const;
+  /// Their sources, in the order of loading.
+  std::vector<KernelSource> sources() const;
 
   struct State;  ///< internal: compile_only.h
 

@@ -28,7 +28,9 @@ std::optional<Arguments> parse_arguments(int count, char** values, int& exit_cod
   add_on_file("check", "Say everything that is wrong with a file; touch no data but the headers",
               Command::check);
   add_on_file("plan", "Print the steps, shapes, dtypes, devices and bytes that a file compiles to",
-              Command::plan);
+              Command::plan)
+      ->add_option("--dump-kernels", result.dump,
+                   "Write the device code of each step to this folder as <step>_<ops>_<kernel>.cu");
   CLI::App* run =
       add_on_file("run", "Run a pipeline, and report throughput and waiting", Command::run);
   run->add_option("--batches", result.batches, "Stop after so many batches in all")

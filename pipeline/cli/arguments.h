@@ -23,6 +23,7 @@ struct Arguments {
   std::optional<std::int64_t> batches;  ///< run: at most so many in all
   std::optional<std::int64_t> epochs;   ///< run
   std::optional<std::string> save;      ///< run: the folder
+  std::optional<std::string> dump;      ///< plan: the folder for kernels
   bool json = false;                    ///< run
 };
 

@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <forebay/array/require.h>
+#include <forebay/pipeline/cli/bandwidth.h>
 #include <forebay/pipeline/cli/commands.h>
+#include <forebay/pipeline/cli/kernels.h>
 #include <forebay/pipeline/config/config.h>
 #include <forebay/pipeline/plan.h>
 #include <forebay/pipeline/sampler.h>
@@ -34,7 +36,11 @@ int check(const Arguments& arguments) {
 }
 
 int plan(const Arguments& arguments) {
-  fmt::print("{}", to_string(*compile(std::make_shared<const Spec>(load(arguments)))));
+  const auto compiled = compile(std::make_shared<const Spec>(load(arguments)));
+  fmt::print("{}", to_string(*compiled, copy_bandwidth(compiled->device)));
+  if (arguments.dump)
+    fmt::print("\n{} kernels written to {}\n", dump_kernels(*compiled, *arguments.dump),
+               *arguments.dump);
   return kOk;
 }
 

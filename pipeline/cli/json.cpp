@@ -179,7 +179,7 @@ std::string schema_json() {
     if (key == "max_held_batches") return integer(1, 65536);
     if (key == "device") return device_schema();
     if (key == "last_batch_policy") return one_of(config::kLastBatchPolicies);
-    if (key == "drop_last") return {{"type", "boolean"}};
+    if (key == "drop_last" || key == "fuse") return {{"type", "boolean"}};
     if (key == "source") return source_schema();
     if (key == "shuffle") return shuffle_schema();
     if (key == "stages") return stages_schema();

@@ -74,6 +74,7 @@ class PipelineBinder {
     bind_int("num_threads", spec_.num_threads, 0, 4096);
     bind_int("prefetch_queue_depth", spec_.prefetch_queue_depth, 1, 1024);
     bind_int("max_held_batches", spec_.max_held_batches, 1, 65536);
+    reader_.read_into("fuse", spec_.fuse);
   }
 
   /// The whole range of u64, which read_integer does not have.

@@ -71,6 +71,7 @@ TEST_F(Config, ReadsEveryKey) {
       "num_threads: 3\n"
       "prefetch_queue_depth: 5\n"
       "max_held_batches: 7\n"
+      "fuse: false\n"
       "last_batch_policy: fill\n"
       "source: {type: npy, columns: {x: x.npy, y: ./y.npy}}\n"
       "shuffle: {mode: full}\n"
@@ -85,6 +86,7 @@ TEST_F(Config, ReadsEveryKey) {
   EXPECT_EQ(spec.num_threads, 3);
   EXPECT_EQ(spec.prefetch_queue_depth, 5);
   EXPECT_EQ(spec.max_held_batches, 7);
+  EXPECT_FALSE(spec.fuse);
   EXPECT_EQ(spec.last_batch_policy, LastBatchPolicy::fill);
   EXPECT_EQ(spec.shuffle, ShuffleMode::full);
   EXPECT_EQ(spec.source->size(), 10);
@@ -93,15 +95,15 @@ TEST_F(Config, ReadsEveryKey) {
   EXPECT_EQ(spec.stages[0].op.name(), "clip");
   EXPECT_EQ(spec.stages[0].op.settings<Clip>().min, Number(-3));
   EXPECT_EQ(spec.stages[0].op.settings<Clip>().max, Number(3.0));
-  EXPECT_EQ(without_folder(to_string(spec.stages[0].position)), "train.yaml:13:5");
+  EXPECT_EQ(without_folder(to_string(spec.stages[0].position)), "train.yaml:14:5");
   EXPECT_EQ(spec.stages[0].device, std::nullopt);
   EXPECT_EQ(spec.stages[1].inputs, std::vector<std::string>{"x"});
   EXPECT_EQ(spec.stages[1].outputs, std::vector<std::string>{"z"});
   EXPECT_EQ(spec.stages[1].device, Device::cpu());
   EXPECT_EQ(spec.output, (std::vector<std::string>{"z", "y"}));
   EXPECT_EQ(without_folder(to_string(spec.batch_size_position)), "train.yaml:3:13");
-  EXPECT_EQ(without_folder(to_string(spec.source_position)), "train.yaml:10:9");
-  EXPECT_EQ(without_folder(to_string(spec.output_position)), "train.yaml:15:9");
+  EXPECT_EQ(without_folder(to_string(spec.source_position)), "train.yaml:11:9");
+  EXPECT_EQ(without_folder(to_string(spec.output_position)), "train.yaml:16:9");
   EXPECT_TRUE(notes_.empty());
 }
 
@@ -113,6 +115,7 @@ TEST_F(Config, HasTheDefaultsOfTheSpec) {
   EXPECT_EQ(spec.num_threads, plain.num_threads);
   EXPECT_EQ(spec.prefetch_queue_depth, plain.prefetch_queue_depth);
   EXPECT_EQ(spec.max_held_batches, plain.max_held_batches);
+  EXPECT_TRUE(spec.fuse);
   EXPECT_EQ(spec.last_batch_policy, plain.last_batch_policy);
   EXPECT_EQ(spec.shuffle, plain.shuffle);
   EXPECT_TRUE(spec.stages.empty());
@@ -241,7 +244,7 @@ TEST_F(Config, AddsWhatCompilingFindsWhenTheRestIsBound) {
       "train.yaml:4:1: unknown key `colour`; it must be version, name, batch_size, seed, "
       "device, device_id, "
       "num_threads, prefetch_queue_depth, max_held_batches, last_batch_policy, drop_last, "
-      "source, shuffle, stages or "
+      "fuse, source, shuffle, stages or "
       "output.\n"
       "train.yaml:6:5: stage 1 (clip): it reads `q`, but no such field exists here; there "
       "are `x`, `y`. Did you "

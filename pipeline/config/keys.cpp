@@ -32,6 +32,8 @@ std::span<const Key> pipeline_keys() {
        "",
        "Another way to write `last_batch_policy: drop`.",
        {"drop_remainder"}},
+      {"fuse", "true or false", "true",
+       "false makes each stage a step of its own, to find out where a difference comes from."},
       {"source", "map", "", "Where samples come from.", {}, true},
       {"shuffle", "map", "{mode: none}",
        "The order of the samples; true is {mode: full}, false {mode: none}."},
