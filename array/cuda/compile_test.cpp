@@ -54,6 +54,13 @@ TEST(CompileTest, SaysWhichOptionIsWrong) {
                "nvrtc: error: unrecognized option --no-such-option found");
 }
 
+TEST(CompileTest, ReportsWhatTheKernelNeeds) {
+  const std::string report = compiler_report(kScale, 90);
+  EXPECT_NE(report.find("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"),
+            std::string::npos)
+      << report;
+}
+
 TEST(CompileTest, MultipliesAndAddsAreNotContracted) {
   const KernelSource source{
       .name = "sum",

@@ -60,6 +60,9 @@ std::shared_ptr<const Kernel> load_kernel(const KernelSource& source, Device dev
 /// For an architecture newer than NVRTC it is PTX, which the driver finishes.
 std::string compile_kernel(const KernelSource& source, int architecture);
 
+/// What the compiler says of the code that it made: registers, shared memory, spills. Otherwise as compile_kernel.
+std::string compiler_report(const KernelSource& source, int architecture);
+
 /// While one lives, load_kernel compiles for `architectures` and returns a kernel that cannot be
 /// launched, and remembers how many it compiled: so that every op can be prepared without a GPU: by tests, and to look at
 /// the text (no architectures: nothing is compiled).

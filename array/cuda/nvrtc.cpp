@@ -74,9 +74,11 @@ std::vector<std::string> nvrtc_options(const KernelSource& source, int architect
   return options;
 }
 
-std::string compile_kernel(const KernelSource& source, int architecture) {
-  const Program program = create_program(source);
-  const std::vector<std::string> options = nvrtc_options(source, architecture);
+namespace {
+
+Program compiled(const KernelSource& source, const std::vector<std::string>& options,
+                 int architecture) {
+  Program program = create_program(source);
   std::vector<const char*> arguments;
   for (const std::string& option : options)
     arguments.push_back(option.c_str());
@@ -85,7 +87,14 @@ std::string compile_kernel(const KernelSource& source, int architecture) {
   FOREBAY_REQUIRE(status == NVRTC_SUCCESS, device,
                   "kernel `{}` does not compile for sm_{} ({}):\n{}", source.name, architecture,
                   nvrtcGetErrorString(status), log_of(program.get()));
+  return program;
+}
 
+}  // namespace
+
+std::string compile_kernel(const KernelSource& source, int architecture) {
+  const std::vector<std::string> options = nvrtc_options(source, architecture);
+  const Program program = compiled(source, options, architecture);
   const bool is_cubin = options.front().find("=sm_") != std::string::npos;
   std::size_t size = 0;
   check((is_cubin ? nvrtcGetCUBINSize : nvrtcGetPTXSize)(program.get(), &size),
@@ -93,6 +102,12 @@ std::string compile_kernel(const KernelSource& source, int architecture) {
   std::string code(size, '\0');
   check((is_cubin ? nvrtcGetCUBIN : nvrtcGetPTX)(program.get(), code.data()), "nvrtcGetCUBIN");
   return code;
+}
+
+std::string compiler_report(const KernelSource& source, int architecture) {
+  std::vector<std::string> options = nvrtc_options(source, architecture);
+  options.emplace_back("--ptxas-options=-v");
+  return log_of(compiled(source, options, architecture).get());
 }
 
 }  // namespace forebay::cuda
