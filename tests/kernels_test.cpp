@@ -17,10 +17,8 @@ class NoMaterialise final : public Materialise {
 };
 
 void load(const expr::Program& program) {
-  const auto source = expr::cuda_source(program, expr::loop_nest(program));
-  std::vector<std::string> options;
-  if (!source.flat) options.emplace_back("-DFOREBAY_INDEX=i64");
-  cuda::load_kernel({expr::kKernelName, source.text, options}, Device::cuda());
+  const auto source = expr::cuda_source(program, expr::cuda_walk(program));
+  cuda::load_kernel({expr::kKernelName, source.text, {}}, Device::cuda());
 }
 
 class Kernels : public testing::TestWithParam<std::string> {};

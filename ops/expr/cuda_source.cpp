@@ -2,208 +2,135 @@
 
 #include <algorithm>
 
-#include <forebay/array/require.h>
 #include <forebay/ops/expr/cuda_text.h>
+#include <forebay/ops/expr/cuda_writer.h>
 #include <forebay/ops/expr/device_code.h>
+#include <forebay/ops/expr/divisor.h>
 #include <forebay/ops/expr/execute.h>
 
 namespace forebay::expr {
-namespace {
 
-class Generator {
- public:
-  Generator(const Program& program, const LoopNest& nest) : program_(program), nest_(nest) {
-    result_.flat = nest.shape.rank == 1;
-    for (const Dims& strides : nest.leaves)
-      result_.flat &= nest.is_dense(strides) || LoopNest::is_scalar(strides);
-    for (const Dims& strides : nest.outputs)
-      result_.flat &= nest.is_dense(strides);
-    std::size_t widest = 1;
-    for (const Program::Leaf& leaf : program.leaves)
-      widest = std::max(widest, size_of(leaf.dtype));
-    for (int output : program.outputs)
-      widest = std::max(widest, size_of(at(output).dtype));
-    if (result_.flat) result_.pack = static_cast<int>(16 / widest);
+CudaWriter::CudaWriter(const Program& of_program, CudaSource& of_source)
+    : program(of_program), source(of_source), walk(of_source.walk), nest(of_source.walk.nest) {
+  shared_.quotients = true;
+  for (Way way : walk.leaves)
+    shared_.one_value.push_back(way == Way::scalar || way == Way::constant);
+  shared_.widened = leaves_only_widened(program);
+  for (int i = 0; i < static_cast<int>(program.code.size()); ++i) {
+    const int leaf = quotient_leaf(program, i, shared_);
+    has_doubt_ |= is_quotient(program, i, shared_);
+    if (leaf >= 0 && std::count(inverses_.begin(), inverses_.end(), leaf) == 0)
+      inverses_.push_back(leaf);
   }
+}
 
-  CudaSource operator()() && {
-    result_.text = kPackText;
-    if (result_.flat)
-      line("\nconstexpr int N = {};  // elements that a thread moves at once", result_.pack);
-    parameters();
-    element();
-    if (result_.flat) {
-      flat_kernel();
-    } else {
-      strided_kernel();
+std::string_view CudaWriter::leaf_type(std::size_t i) const {
+  return cuda_memory_type(program.leaves[i].dtype);
+}
+
+std::string_view CudaWriter::output_type(std::size_t k) const {
+  return name_of(program.code[static_cast<std::size_t>(program.outputs[k])].dtype);
+}
+
+std::string CudaWriter::guard(std::size_t k) const {
+  return output_count() > 1 ? fmt::format("if (p.out{} != nullptr) ", k) : std::string();
+}
+
+void CudaWriter::member(std::string_view text, std::int64_t value) {
+  line("  {}", text);
+  source.words.push_back(static_cast<std::uint64_t>(value));
+}
+
+void CudaWriter::divisor(std::string_view name, std::int64_t value) {
+  line("  Divisor<Index> {};", name);
+  const Divisor divisor(std::max<std::int64_t>(value, 1), walk.wide);
+  source.words.insert(source.words.end(), {divisor.multiplier, divisor.shift});
+}
+
+void CudaWriter::arrays() {
+  for (int axis = 1; axis < walk.row_rank(); ++axis) {
+    member(fmt::format("i64 extent{};", axis), nest.shape[axis]);
+    divisor(fmt::format("by_extent{}", axis), nest.shape[axis]);
+  }
+  const auto strides = [&](const std::string& name, const Dims& of, Way way) {
+    for (int axis = 0; axis < of.rank && !walk.flat && way != Way::scalar; ++axis) {
+      const bool plain = way == Way::interleaved && axis >= walk.outer_rank();
+      if (of[axis] != 0 && of[axis] != 1 && !plain)
+        member(fmt::format("i64 {}_stride{};", name, axis), of[axis]);
     }
-    return std::move(result_);
+  };
+  for (std::size_t i = 0; i < leaf_count(); ++i) {
+    source.leaf_words.push_back(source.words.size());
+    const int number = program.leaves[i].source;
+    member(fmt::format("const {}* x{};  // {}", leaf_type(i), i,
+                       number < 0 ? "a table" : fmt::format("source {}", number)),
+           0);
+    strides(fmt::format("x{}", i), nest.leaves[i], walk.leaves[i]);
   }
-
- private:
-  const Program::Instruction& at(int number) const {
-    return program_.code[static_cast<std::size_t>(number)];
+  for (std::size_t k = 0; k < output_count(); ++k) {
+    source.output_words.push_back(source.words.size());
+    member(fmt::format("{}* out{};", output_type(k), k), 0);
+    strides(fmt::format("out{}", k), nest.outputs[k], walk.outputs[k]);
   }
-  template <class... Args>
-  void line(fmt::format_string<Args...> format, Args&&... args) {
-    result_.text += fmt::format(format, std::forward<Args>(args)...);
-    result_.text += '\n';
+}
+
+void CudaWriter::element() {
+  std::string list;
+  for (std::size_t i = 0; i < leaf_count(); ++i)
+    list += fmt::format("{}{} x{}", list.empty() ? "" : ", ",
+                        is_widened(i) ? name_of(Dtype::f32) : leaf_type(i), i);
+  for (int leaf : inverses_)
+    list += fmt::format(", f32 x{}_inverse", leaf);
+  for (std::size_t k = 0; k < output_count(); ++k)
+    list += fmt::format("{}{}& out{}", list.empty() ? "" : ", ", output_type(k), k);
+  if (has_doubt_) list += ", Doubt& doubt";
+  line("\n{}inline void element({}) {{", has_doubt_ ? "template <bool Exact>\n" : "", list);
+  source.text += cuda_statements(program, "  ", shared_);
+  for (std::size_t k = 0; k < output_count(); ++k)
+    line("  out{} = {};", k, cuda_value(program, program.outputs[k]));
+  line("}}");
+}
+
+void CudaWriter::outer_indices(std::string_view indent, std::string_view to) {
+  std::string rest = "r";
+  for (int axis = walk.row_rank() - 1; axis > 0; --axis) {
+    const std::string next = fmt::format("r{}", axis);
+    line("{}const Index {} = p.by_extent{}.quotient({});", indent, next, axis, rest);
+    line("{0}{1}i{2} = {3} - {4} * Index(p.extent{2});", indent, to, axis, rest, next);
+    rest = next;
   }
+  line("{}{}i0 = {};", indent, to, rest);
+}
 
-  bool is_dense(std::size_t leaf) const { return nest_.is_dense(nest_.leaves[leaf]); }
-  bool is_scalar(std::size_t leaf) const {
-    return !is_dense(leaf) && LoopNest::is_scalar(nest_.leaves[leaf]);
+std::string CudaWriter::outer_place(std::string_view array, const Dims& strides,
+                                    std::string_view of) const {
+  std::string text;
+  for (int axis = 0; axis < walk.outer_rank(); ++axis) {
+    if (strides[axis] == 1) text += fmt::format(" + {}i{}", of, axis);
+    if (strides[axis] != 0 && strides[axis] != 1)
+      text += fmt::format(" + {0}i{1} * Index(p.{2}_stride{1})", of, axis, array);
   }
-  Dtype output_dtype(std::size_t k) const { return at(program_.outputs[k]).dtype; }
-  std::size_t leaf_count() const { return program_.leaves.size(); }
-  std::size_t output_count() const { return program_.outputs.size(); }
+  return text;
+}
 
-  void parameters() {
-    line("\nstruct Parameters {{");
-    line("  i64 count;    // elements");
-    line("  i64 aligned;  // whether every address allows whole packs");
-    if (!result_.flat) line("  i64 extent[{}];", nest_.shape.rank);
-    for (std::size_t i = 0; i < leaf_count(); ++i) {
-      line("  const {}* x{};", cuda_memory_type(program_.leaves[i].dtype), i);
-      if (is_strided(i)) line("  i64 x{}_stride[{}];", i, nest_.shape.rank);
-    }
-    for (std::size_t k = 0; k < output_count(); ++k) {
-      line("  {}* out{};", name_of(output_dtype(k)), k);
-      if (!nest_.is_dense(nest_.outputs[k])) line("  i64 out{}_stride[{}];", k, nest_.shape.rank);
-    }
-    line("}};");
+CudaSource cuda_source(const Program& program, CudaWalk walk) {
+  CudaSource source;
+  source.walk = std::move(walk);
+  source.text = kPackText;
+  CudaWriter writer(program, source);
+  if (!source.walk.flat)
+    writer.line("\nusing Index = {};  // holds every offset", source.walk.wide ? "i64" : "i32");
+  writer.element();
+  if (source.walk.form == CudaWalk::Form::tiles) {
+    write_tiles(writer);
+  } else {
+    write_items(writer);
   }
-  bool is_strided(std::size_t leaf) const { return !is_dense(leaf) && !is_scalar(leaf); }
-
-  /// The program for one element, as a function.
-  void element() {
-    std::string list;
-    for (std::size_t i = 0; i < leaf_count(); ++i) {
-      list += fmt::format("{} x{}, ", cuda_memory_type(program_.leaves[i].dtype), i);
-    }
-    for (std::size_t k = 0; k < output_count(); ++k) {
-      list += fmt::format("{}{}& out{}", k == 0 ? "" : ", ", name_of(output_dtype(k)), k);
-    }
-    line("\ninline void element({}) {{", list);
-    result_.text += cuda_statements(program_, "  ");
-    for (std::size_t k = 0; k < output_count(); ++k)
-      line("  out{} = {};", k, cuda_value(program_, program_.outputs[k]));
-    line("}}");
-  }
-
-  void begin_kernel() {
-    line(
-        "\nextern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ "
-        "Parameters p) {{",
-        kKernelThreads, kKernelName);
-    for (std::size_t i = 0; i < leaf_count(); ++i) {
-      if (is_scalar(i))
-        line("  const {} x{} = *p.x{};", cuda_memory_type(program_.leaves[i].dtype), i, i);
-    }
-  }
-
-  /// The call of `element` with each leaf and output written by these.
-  template <class LeafText, class OutputText>
-  std::string element_call(const LeafText& leaf, const OutputText& output) const {
-    std::string list;
-    for (std::size_t i = 0; i < leaf_count(); ++i) {
-      list += fmt::format("{}{}", list.empty() ? "" : ", ",
-                          is_scalar(i) ? fmt::format("x{}", i) : leaf(i));
-    }
-    for (std::size_t k = 0; k < output_count(); ++k)
-      list += fmt::format("{}{}", list.empty() ? "" : ", ", output(k));
-    return fmt::format("element({});", list);
-  }
-
-  /// Of several outputs, those that nobody reads have no memory.
-  std::string guard(std::size_t k) const {
-    return output_count() > 1 ? fmt::format("if (p.out{} != nullptr) ", k) : std::string();
-  }
-
-  /// Computes and stores element `i`, whose places these write.
-  template <class LeafText, class OutputText>
-  void one_element(const LeafText& leaf, const OutputText& output) {
-    for (std::size_t k = 0; k < output_count(); ++k)
-      line("    {} out{};", name_of(output_dtype(k)), k);
-    line("    {}", element_call(leaf, [](std::size_t k) { return fmt::format("out{}", k); }));
-    for (std::size_t k = 0; k < output_count(); ++k)
-      line("    {}{} = out{};", guard(k), output(k), k);
-  }
-
-  void flat_kernel() {
-    begin_kernel();
-    line("  i64 done = 0;");
-    line("  if (p.aligned) {{");
-    line("    const i64 packs = p.count / N;");
-    line("    for (i64 i = grid_thread(); i < packs; i += grid_threads()) {{");
-    for (std::size_t i = 0; i < leaf_count(); ++i) {
-      if (is_dense(i)) line("      const auto x{}_pack = load_pack<N>(p.x{} + i * N, true);", i, i);
-    }
-    for (std::size_t k = 0; k < output_count(); ++k)
-      line("      Pack<{}, N> out{}_pack;", name_of(output_dtype(k)), k);
-    line("#pragma unroll");
-    line("      for (int k = 0; k < N; ++k) {{");
-    line("        {}",
-         element_call([](std::size_t i) { return fmt::format("x{}_pack.at[k]", i); },
-                      [](std::size_t k) { return fmt::format("out{}_pack.at[k]", k); }));
-    line("      }}");
-    for (std::size_t k = 0; k < output_count(); ++k)
-      line("      {}store_pack(p.out{} + i * N, out{}_pack, true);", guard(k), k, k);
-    line("    }}");
-    line("    done = packs * N;");
-    line("  }}");
-    line("  for (i64 i = done + grid_thread(); i < p.count; i += grid_threads()) {{");
-    one_element([](std::size_t i) { return fmt::format("p.x{}[i]", i); },
-                [](std::size_t k) { return fmt::format("p.out{}[i]", k); });
-    line("  }}");
-    line("}}");
-  }
-
-  /// Where element (i0, i1, ..) of a strided array lies.
-  std::string place(std::string_view array) const {
-    std::string text;
-    for (int axis = 0; axis < nest_.shape.rank; ++axis) {
-      text +=
-          fmt::format("{}i{} * Index(p.{}_stride[{}])", axis == 0 ? "" : " + ", axis, array, axis);
-    }
-    return fmt::format("p.{}[{}]", array, text);
-  }
-
-  void strided_kernel() {
-    line("\nusing Index = FOREBAY_INDEX;  // i32 where all offsets fit, else i64");
-    begin_kernel();
-    line("  for (i64 i = grid_thread(); i < p.count; i += grid_threads()) {{");
-    line("    Index rest = Index(i);");
-    for (int axis = nest_.shape.rank - 1; axis > 0; --axis) {
-      line("    const Index i{} = rest % Index(p.extent[{}]);", axis, axis);
-      line("    rest /= Index(p.extent[{}]);", axis);
-    }
-    line("    const Index i0 = rest;");
-    one_element(
-        [&](std::size_t i) {
-          return is_dense(i) ? fmt::format("p.x{}[i]", i) : place(fmt::format("x{}", i));
-        },
-        [&](std::size_t k) {
-          const bool dense = nest_.is_dense(nest_.outputs[k]);
-          return dense ? fmt::format("p.out{}[i]", k) : place(fmt::format("out{}", k));
-        });
-    line("  }}");
-    line("}}");
-  }
-
-  const Program& program_;
-  const LoopNest& nest_;
-  CudaSource result_;
-};
-
-}  // namespace
-
-CudaSource cuda_source(const Program& program, const LoopNest& nest) {
-  return Generator(program, nest)();
+  return source;
 }
 
 std::string cuda_source(const Program& program) {
-  return cuda_source(program, loop_nest(program)).text;
+  return cuda_source(program, cuda_walk(program)).text;
 }
 
 }  // namespace forebay::expr

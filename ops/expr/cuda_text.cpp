@@ -125,6 +125,14 @@ class Writer {
     }
     return {};
   }
+  /// a times or divided by an f32 in the text, rounded as the operation is.
+  std::string scaled(const std::string& a, const std::string& factor) const {
+    return rounded(infix("*", wide(a), factor));
+  }
+  std::string quotient(const std::string& a, const std::string& b,
+                       const std::string& inverse) const {
+    return rounded(fmt::format("quotient<Exact>({}, {}, {}, doubt)", wide(a), wide(b), inverse));
+  }
 
  private:
   bool is_half() const { return operand_ == Dtype::f16 || operand_ == Dtype::bf16; }
@@ -155,37 +163,125 @@ class Writer {
   Dtype result_;
 };
 
-std::string right_side(const Program& program, const Program::Instruction& instruction) {
-  if (instruction.opcode == Opcode::leaf) {
-    return fmt::format("x{}{}", instruction.leaf,
-                       instruction.dtype == Dtype::boolean ? " != 0" : "");
+const Program::Instruction& at(const Program& program, int number) {
+  return program.code[static_cast<std::size_t>(number)];
+}
+
+bool is_small_float(Dtype dtype) {
+  return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
+/// Whether the last operand is a number with an exact inverse.
+bool divides_by_power_of_two(const Program& program, const Program::Instruction& instruction) {
+  if (instruction.opcode != Opcode::div || !is_small_float(instruction.dtype)) return false;
+  const Program::Instruction& divisor = at(program, instruction.args[1]);
+  int exponent = 0;
+  return divisor.opcode == Opcode::constant &&
+         std::abs(std::frexp(divisor.value.f64(), &exponent)) == 0.5 && std::abs(exponent) < 100;
+}
+
+/// `max_nan(v5, -2.0f)`, the one instruction that is `maximum` but for zeros of either sign: where an operand is
+/// another number; nothing elsewhere.
+std::string extreme_with_number(const Program& program, const Program::Instruction& instruction,
+                                const std::string& a, const std::string& b) {
+  const bool least = instruction.opcode == Opcode::minimum;
+  if (!least && instruction.opcode != Opcode::maximum) return {};
+  if (!is_small_float(instruction.dtype)) return {};
+  for (int argument : {instruction.args[0], instruction.args[1]}) {
+    const Program::Instruction& operand = at(program, argument);
+    if (operand.opcode == Opcode::constant && operand.value.f64() != 0)
+      return fmt::format("{}_nan({}, {})", least ? "min" : "max", a, b);
   }
+  return {};
+}
+
+std::string right_side(const Program& program, int number, const CudaShared& shared) {
+  const Program::Instruction& instruction = at(program, number);
+  const Dtype dtype = instruction.dtype;
+  if (instruction.opcode == Opcode::leaf)
+    return fmt::format("x{}{}", instruction.leaf, dtype == Dtype::boolean ? " != 0" : "");
   const int operands = info(instruction.opcode).operands;
   std::string texts[3];
   for (int k = 0; k < operands; ++k)
     texts[k] = cuda_value(program, instruction.args[k]);
-  const int last = instruction.args[operands - 1];
-  const Dtype operand = program.code[static_cast<std::size_t>(last)].dtype;
-  return Writer(operand, instruction.dtype).write(instruction.opcode, texts[0], texts[1], texts[2]);
+  const Writer writer(at(program, instruction.args[operands - 1]).dtype, dtype);
+  if (const std::string text = extreme_with_number(program, instruction, texts[0], texts[1]);
+      !text.empty())
+    return text;
+  if (instruction.opcode == Opcode::div && operands == 2) {
+    const double value = at(program, instruction.args[1]).value.f64();
+    const std::string inverse = float_literal(1 / value, Dtype::f32);
+    if (divides_by_power_of_two(program, instruction)) return writer.scaled(texts[0], inverse);
+    const int leaf = quotient_leaf(program, number, shared);
+    if (is_quotient(program, number, shared))
+      return writer.quotient(texts[0], texts[1],
+                             leaf < 0 ? inverse : fmt::format("x{}_inverse", leaf));
+  }
+  return writer.write(instruction.opcode, texts[0], texts[1], texts[2]);
 }
 
 }  // namespace
 
 std::string cuda_value(const Program& program, int number) {
-  const Program::Instruction& instruction = program.code[static_cast<std::size_t>(number)];
+  const Program::Instruction& instruction = at(program, number);
   return instruction.opcode == Opcode::constant ? literal(instruction.value, instruction.dtype)
                                                 : fmt::format("v{}", number);
 }
 
-std::string cuda_statements(const Program& program, std::string_view indent) {
+std::string cuda_statements(const Program& program, std::string_view indent,
+                            const CudaShared& shared) {
   std::string text;
-  for (std::size_t i = 0; i < program.code.size(); ++i) {
-    const Program::Instruction& instruction = program.code[i];
+  for (int i = 0; i < static_cast<int>(program.code.size()); ++i) {
+    const Program::Instruction& instruction = at(program, i);
     if (instruction.opcode == Opcode::constant) continue;
+    const auto is_widened = [&](const Program::Instruction& leaf) {
+      return leaf.opcode == Opcode::leaf && !shared.widened.empty() &&
+             shared.widened[static_cast<std::size_t>(leaf.leaf)];
+    };
+    if (is_widened(instruction)) continue;
+    const bool widens =
+        instruction.opcode == Opcode::cast_saturate && is_widened(at(program, instruction.args[0]));
     text += fmt::format("{}const {} v{} = {};\n", indent, name_of(instruction.dtype), i,
-                        right_side(program, instruction));
+                        widens ? fmt::format("x{}", at(program, instruction.args[0]).leaf)
+                               : right_side(program, i, shared));
   }
   return text;
+}
+
+bool is_quotient(const Program& program, int number, const CudaShared& shared) {
+  const Program::Instruction& instruction = at(program, number);
+  if (!shared.quotients || instruction.opcode != Opcode::div) return false;
+  if (!is_small_float(instruction.dtype)) return false;
+  const Program::Instruction& divisor = at(program, instruction.args[1]);
+  if (divisor.opcode != Opcode::constant) return quotient_leaf(program, number, shared) >= 0;
+  const double value = divisor.value.f64();
+  return value >= 0x1p-20 && value <= 0x1p20 && !divides_by_power_of_two(program, instruction);
+}
+
+int quotient_leaf(const Program& program, int number, const CudaShared& shared) {
+  const Program::Instruction& instruction = at(program, number);
+  if (!shared.quotients || instruction.opcode != Opcode::div) return -1;
+  const Program::Instruction& divisor = at(program, instruction.args[1]);
+  const bool is_leaf = divisor.opcode == Opcode::leaf && divisor.dtype == Dtype::f32;
+  return is_leaf && shared.one_value[static_cast<std::size_t>(divisor.leaf)] ? divisor.leaf : -1;
+}
+
+std::vector<bool> leaves_only_widened(const Program& program) {
+  std::vector<bool> result(program.leaves.size());
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = program.leaves[i].dtype == Dtype::u8;
+  const auto use = [&](int number) {
+    const Program::Instruction& used = at(program, number);
+    if (used.opcode == Opcode::leaf) result[static_cast<std::size_t>(used.leaf)] = false;
+  };
+  for (const Program::Instruction& instruction : program.code) {
+    if (instruction.opcode == Opcode::cast_saturate && instruction.dtype == Dtype::f32) continue;
+    for (int k = 0; k < info(instruction.opcode).operands; ++k)
+      use(instruction.args[k]);
+  }
+  for (int output : program.outputs)
+    use(output);
+  return result;
 }
 
 std::string_view cuda_memory_type(Dtype dtype) {

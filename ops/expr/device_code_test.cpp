@@ -17,7 +17,7 @@ Context cpu() { return kit::context(Device::cpu()); }
 TEST(DeviceCode, IsAStructThatReads) {
   const Expr x = cast(Expr::leaf(0, Dtype::u8, {64, 784}), Dtype::f32);
   const std::string text =
-      device_load("load_x", program_of((x - number(0.5)) / number(2)), cpu()).text;
+      device_load("load_x", program_of((x - number(0.5)) / number(3)), cpu()).text;
   EXPECT_EQ(text, R"(
 struct load_x {
   using Value = f32;
@@ -31,7 +31,7 @@ struct load_x {
     const u8 v0 = x0;
     const f32 v1 = saturate_cast<f32>(v0);
     const f32 v3 = v1 - 0.5f;
-    const f32 v5 = v3 / 2.0f;
+    const f32 v5 = v3 / 3.0f;
     return v5;
   }
 

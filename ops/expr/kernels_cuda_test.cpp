@@ -17,14 +17,12 @@ bool may_cast(Dtype from, Dtype to) {
 }
 
 /// Compiles the kernel of `outputs` for every architecture, if the disk cache has it not yet.
-void compiles(std::span<const Expr> outputs, const char* index = "i32") {
+void compiles(std::span<const Expr> outputs) {
   const Program program = compile(outputs);
-  const CudaSource source = cuda_source(program, loop_nest(program));
-  std::vector<std::string> options;
-  if (!source.flat) options.push_back(std::string("-DFOREBAY_INDEX=") + index);
+  const CudaSource source = cuda_source(program, cuda_walk(program));
   const cuda::CompileOnly all({80, 90, 100, 120});
   try {
-    cuda::load_kernel({kKernelName, source.text, options}, Device::cuda());
+    cuda::load_kernel({kKernelName, source.text, {}}, Device::cuda());
     EXPECT_EQ(all.compiled(), 1);
   } catch (const Error& error) {
     FAIL() << error.what() << "\n" << source.text;
@@ -71,28 +69,51 @@ TEST_P(GeneratedKernels, CompileForEveryWayThroughMemory) {
   compiles(std::array{dense, scalar, cast(dense, Dtype::boolean)});  // the boolean may be narrower
   const Expr turned = permute(Expr::leaf(3, dtype, {6, 32, 32}), {2, 0, 1}),
              row = spread(Expr::leaf(1, dtype, {32}));
-  compiles(std::array{turned, row, scalar, dense}, "i64");
+  compiles(std::array{turned, row, scalar, dense});
 }
 
-TEST(KernelText, IsOneReadableFunctionAndTwoWaysThroughMemory) {
-  const auto number = [](double value) { return Expr::constant(value, Dtype::f32); };
+Expr number(double value) { return Expr::constant(value, Dtype::f32); }
+
+TEST(KernelText, IsOneReadableFunctionAndAWayThroughMemory) {
   const Expr x = cast(Expr::leaf(0, Dtype::u8, {64, 784}), Dtype::f32);
   const Expr normalized = (x - number(0.13)) / number(0.31);
   const std::string text =
       cuda_source(compile(std::array{cast(minimum(normalized, number(3)), Dtype::f16)}));
-  EXPECT_NE(text.find("inline void element(u8 x0, f16& out0) {\n"
-                      "  const u8 v0 = x0;\n"
-                      "  const f32 v1 = saturate_cast<f32>(v0);\n"
+  EXPECT_NE(text.find("template <bool Exact>\n"
+                      "inline void element(f32 x0, f16& out0, Doubt& doubt) {\n"
+                      "  const f32 v1 = x0;\n"
                       "  const f32 v3 = v1 - 0.13f;\n"
-                      "  const f32 v5 = v3 / 0.31f;\n"
-                      "  const f32 v7 = minimum(v5, 3.0f);\n"
+                      "  const f32 v5 = quotient<Exact>(v3, 0.31f, 3.2258065f, doubt);\n"
+                      "  const f32 v7 = min_nan(v5, 3.0f);\n"
                       "  const f16 v8 = saturate_cast<f16>(v7);\n"
                       "  out0 = v8;\n"
                       "}\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("constexpr int N = 8;"), std::string::npos)
+  EXPECT_NE(text.find("items<8>(p, 0, p.packs);"), std::string::npos)
       << text;  // 16 bytes of the widest type
+}
+
+TEST(KernelText, TakesShortWaysOnlyWhereTheyGiveTheSameBits) {
+  const Expr x = Expr::leaf(0, Dtype::f32, {8}), y = Expr::leaf(1, Dtype::f32, {8}),
+             scalar = broadcast_to(Expr::leaf(2, Dtype::f32, {}), {8});
+  const auto has = [](const Expr& expression, const char* part) {
+    return cuda_source(compile(std::array{expression})).find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has(x / number(-0.25), "= v0 * -4.0f;"));
+  EXPECT_TRUE(has(x / number(0), "= v0 / 0.0f;"));
+  EXPECT_TRUE(has(x / number(-3), "= v0 / -3.0f;"));
+  EXPECT_TRUE(has(x / number(1e30), "= v0 / 1e+30f;"));
+  EXPECT_TRUE(has(x / y, "= v0 / v1;"));
+  EXPECT_TRUE(has(x / scalar, "quotient<Exact>(v0, v1, x1_inverse, doubt)"));
+  EXPECT_TRUE(has(x / cast(scalar, Dtype::f32), "x1_inverse = inverse_of(x1, doubt);"));
+  EXPECT_TRUE(has(maximum(x, number(0)), "= maximum(v0, 0.0f);"));  // of -0 and 0, the second
+  EXPECT_TRUE(has(maximum(number(1), x), "= max_nan(1.0f, v1);"));
+  EXPECT_TRUE(has(maximum(x, y), "= maximum(v0, v1);"));
+  const Expr bytes = Expr::leaf(0, Dtype::u8, {8});
+  EXPECT_TRUE(has(cast(bytes, Dtype::f32), "element(as_f32(x0, n), out0.at[n]);"));
+  EXPECT_TRUE(has(select(cast(bytes, Dtype::boolean), cast(bytes, Dtype::f32), number(1)),
+                  "element(x0.at[n], out0.at[n]);"));
 }
 
 TEST(KernelText, DependsOnTheStructureOnly) {
@@ -100,8 +121,9 @@ TEST(KernelText, DependsOnTheStructureOnly) {
     const Expr x = permute(Expr::leaf(0, Dtype::u8, shape), {0, 2, 1});
     return cuda_source(compile(std::array{cast(x, Dtype::f32)}));
   };
-  EXPECT_EQ(text({2, 3, 4}), text({5, 6, 7}));
-  EXPECT_NE(text({2, 3, 4}), text({1, 6, 7}));  // an axis less
+  EXPECT_EQ(text({2, 13, 14}), text({5, 16, 17}));
+  EXPECT_NE(text({2, 13, 14}), text({1, 16, 17}));  // an axis less
+  EXPECT_NE(text({2, 13, 3}), text({2, 13, 4}));    // taken together by a thread
 }
 
 TEST(KernelText, ComputesHalvesInFloatAndRoundsEachResult) {
@@ -112,6 +134,40 @@ TEST(KernelText, ComputesHalvesInFloatAndRoundsEachResult) {
                       "  const f16 v3 = f16(expf(f32(v2)));\n"),
             std::string::npos)
       << text;
+}
+
+// The kernels of the bench table's rows.
+std::vector<std::pair<std::string, Expr>> benched() {
+  const Expr x = Expr::leaf(0, Dtype::f32, {65536, 1024});
+  Expr chain = x;
+  for (Opcode opcode : {Opcode::abs, Opcode::sqrt, Opcode::exp, Opcode::log1p, Opcode::tanh})
+    chain = unary(opcode, chain / number(1.1)) + number(0.3);
+  const Expr image = Expr::leaf(0, Dtype::u8, {1024, 224, 224, 3});
+  const auto table = [&](float value) {
+    return broadcast_to(
+        Expr::array(Array::from<float>({3}, std::vector<float>{value, value + 1, value + 2})),
+        image.shape());
+  };
+  const Expr normalized = (cast(image, Dtype::f32) - table(100)) / table(50);
+  const auto clip = [](const Expr& a) { return minimum(maximum(a, number(-2)), number(2)); };
+  return {{"normclip", clip((x - number(0.1)) / number(2.5))},
+          {"chain_12", clip(chain)},
+          {"image", permute(cast(clip(normalized), Dtype::f16), {0, 3, 1, 2})},
+          {"transpose", permute(Expr::leaf(0, Dtype::f32, {8192, 8192}), {1, 0})}};
+}
+
+TEST(KernelText, SpillsNothingInBenchedKernels) {
+  for (const auto& [what, expression] : benched()) {
+    const Program program = compile(std::array{expression});
+    const std::string text = cuda_source(program);
+    for (int architecture : {80, 90, 100, 120}) {
+      const std::string report = cuda::compiler_report({kKernelName, text, {}}, architecture);
+      EXPECT_NE(report.find("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"),
+                std::string::npos)
+          << what << " for sm_" << architecture << ":\n"
+          << report;
+    }
+  }
 }
 
 }  // namespace

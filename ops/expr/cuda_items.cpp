@@ -1,0 +1,79 @@
+#include <forebay/ops/expr/cuda_writer.h>
+
+// Form items: threads load what several items need, then compute and store them.
+namespace forebay::expr {
+namespace {
+
+void parameters(CudaWriter& w) {
+  w.line("\nstruct Parameters {{");
+  w.member("i64 packs;       // items of neighbours", 0);
+  w.member("i64 first, end;  // items of one element on the last axis", 0);
+  w.source.words.push_back(0);
+  if (!w.walk.flat) {
+    w.member("i64 per_row;     // items", 0);
+    w.divisor("by_row", 1);
+  }
+  w.arrays();
+  w.line("}};");
+}
+
+void kernel(CudaWriter& w) {
+  if (w.has_doubt()) {
+    w.line(R"(
+/// The elements of an item each by itself, with exact divisions.
+template <int N>
+void again(const Parameters& p, i64 item) {{
+  Item<1> one;
+  one.template find<N>(p, item);
+#pragma unroll 1
+  for (int n = 0; n < N; ++n, one.move(1)) {{
+    one.load(p);
+    one.compute_and_store(p);
+  }}
+}})");
+  }
+  w.line(R"(
+/// Items begin .. end of N.
+template <int N>
+void items(const Parameters& p, i64 begin, i64 end) {{
+  const i64 mine = begin + i64(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
+  Item<N> items[kItems];
+#pragma unroll
+  for (int k = 0; k < kItems; ++k) {{
+    if (mine + k * kThreads >= end) break;
+    items[k].template find<N>(p, mine + k * kThreads);
+    items[k].load(p);
+  }})");
+  if (w.has_doubt()) w.line("  u32 doubts = 0;");
+  w.line(R"(#pragma unroll
+  for (int k = 0; k < kItems; ++k) {{
+    if (mine + k * kThreads >= end) break;
+    {}
+  }})",
+         w.has_doubt() ? "if (items[k].compute_and_store(p)) doubts |= 1u << k;"
+                       : "items[k].compute_and_store(p);");
+  if (w.has_doubt()) {
+    w.line(R"(#pragma unroll 1
+  for (int k = 0; k < kItems; ++k)
+    if (doubts >> k & 1) again<N>(p, mine + k * kThreads);)");
+  }
+  w.line(R"(}}
+
+extern "C" __global__ void __launch_bounds__(kThreads) {}(const __grid_constant__ Parameters p) {{
+  items<{}>(p, 0, p.packs);
+  items<1>(p, p.first, p.end);
+}})",
+         kKernelName, w.walk.pack);
+}
+
+}  // namespace
+
+void write_items(CudaWriter& w) {
+  parameters(w);
+  w.line("\nconstexpr int kThreads = {};", kKernelThreads);
+  w.line("constexpr int kItems = {};  // that a thread has in flight", kItems);
+  write_item(w);
+  kernel(w);
+}
+
+}  // namespace forebay::expr
