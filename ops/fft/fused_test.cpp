@@ -282,15 +282,16 @@ TEST(FusedFft, AlongTheLastAxisAndOnCudaWhereARowFits) {
   EXPECT_FALSE(fuses({4, 8192}, 1, Dtype::f64, DeviceKind::cuda));
 }
 
-/// Every length: the passes cover the row, the registers of a thread and the memory of a block suffice, and no two
+/// Of many lengths: the passes cover the row, the registers of a thread and the memory of a block suffice, and no two
 /// elements share a place.
-TEST(RowsPlan, IsSoundForEveryLength) {
+TEST(RowsPlan, IsSound) {
+  int fitting = 0;
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::c64, Dtype::c128}) {
-    for (std::int64_t n = 1; n <= 8192; ++n) {
-      if (n > 300 && n % 7 != 0 && n % 5 != 0 && (n & (n - 1)) != 0 && n % 81 != 0) continue;
+    for (std::int64_t n = 1; n <= 8192; n += n < 100 ? 1 : n / 40) {
       const auto t = dft::resolve(is_complex(dtype) ? Kind::fft : Kind::rfft, n, -1, FftNorm::ortho,
                                   {dtype, {4, n}});
       if (!dft::rows_fit(t)) continue;
+      ++fitting;
       const dft::RowsPlan plan = dft::plan_rows(t);
       int product = 1;
       for (const dft::RowPass& pass : plan.passes) {
@@ -317,6 +318,7 @@ TEST(RowsPlan, IsSoundForEveryLength) {
         EXPECT_LT(padding.place(plan.length - 1), plan.row_words) << n;
     }
   }
+  EXPECT_GT(fitting, 200);
 }
 
 TEST(RowsSource, IsReadable) {

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include <forebay/ops/fft/rows.h>
 
@@ -56,28 +58,37 @@ std::vector<RowPass> passes_of(const Transform& t, const std::vector<int>& radic
   return passes;
 }
 
-constexpr double kExchange = 10, kRead = 24, kWrite = 20, kSplit = 4;
+/// Twiddles of a pass, for each point: one multiplication, and one load where they are not those of another line.
+double twiddle_cost(const RowPass& pass, int threads) {
+  const double share = pass.before % threads == 0 || pass.pairs ? 1 : 1.0 / pass.each;
+  return pass.before == 1 ? 0 : (4 + 2 * share) * (pass.radix - 1) / pass.radix;
+}
+
+constexpr double kExchange = 8, kRead = 10, kWrite = 20, kSplit = 6;
 
 double cost_of(const Transform& t, const RowsPlan& plan) {
   const auto slots = [&](const RowPass& pass) {
     return static_cast<double>(plan.threads * pass.each * pass.radix);
   };
-  double cost = slots(plan.passes.front()) * kRead;
+  const double last = slots(plan.passes.back());
+  double cost = slots(plan.passes.front()) * (kRead - kExchange);
   for (const RowPass& pass : plan.passes)
-    cost += slots(pass) * (radix_cost(pass.radix) + kExchange);
-  cost -= slots(plan.passes.front()) * kExchange;
+    cost += slots(pass) * (kExchange + radix_cost(pass.radix) + twiddle_cost(pass, plan.threads));
   const bool splits = plan.halves && t.engine == Engine::r2c;
   if (splits && !plan.split_in_registers) {
     const int half = (plan.length + 1) / 2;
+    cost += last * kExchange;
     cost += 2.0 * ceil_div(half, plan.threads) * plan.threads * (kWrite + kSplit);
-    cost += slots(plan.passes.back()) * kExchange;
   } else {
-    cost += slots(plan.passes.back()) * (kWrite + (splits ? kSplit : 0));
+    cost += last * (kWrite + (splits ? kSplit : 0));
   }
-  // Threads of one row side by side should read whole sectors of memory.
+  // Registers: beyond half of what a thread may hold, too few warps are left to hide what each waits for.
+  cost *= 1 + 0.4 * std::max(0.0, 2.0 * plan.elements() / most_elements(t) - 1);
+  // Memory: a row's threads should read whole lines of it, side by side.
+  cost *= 1 + 0.06 * std::max(0, 12 - plan.threads);
   if (plan.threads * point_bytes(t) < 32) cost *= 1.5;
-  if (32 % plan.threads != 0) cost *= 1.03;  // waits for the block, not for its warp
-  return cost;
+  // A row within a warp waits for no other.
+  return 32 % plan.threads == 0 ? cost : cost * 1.03;
 }
 
 /// Calls `use` with every list of radices whose product is `length`.
@@ -137,19 +148,17 @@ RowsPlan cheapest(const Transform& t) {
 
 /// How many times shared memory is accessed for a warp's `places`, -1 where a lane has none: an access serves 128
 /// bytes, of different banks.
-int accesses(const std::vector<int>& places, int lanes) {
+int accesses(std::span<const int> places, int lanes) {
   int total = 0;
-  for (std::size_t begin = 0; begin < places.size(); begin += static_cast<std::size_t>(lanes)) {
-    std::vector<std::set<int>> banks(static_cast<std::size_t>(lanes));
-    std::size_t most = 0;
-    for (std::size_t i = begin;
-         i < std::min(places.size(), begin + static_cast<std::size_t>(lanes)); ++i) {
-      if (places[i] < 0) continue;
-      auto& bank = banks[static_cast<std::size_t>(places[i] % lanes)];
-      bank.insert(places[i]);
-      most = std::max(most, bank.size());
+  while (!places.empty()) {
+    const auto group = places.first(std::min(places.size(), static_cast<std::size_t>(lanes)));
+    places = places.subspan(group.size());
+    std::array<int, 32> banks{};
+    for (auto place = group.begin(); place != group.end(); ++place) {
+      if (*place < 0 || std::find(group.begin(), place, *place) != place) continue;
+      ++banks[static_cast<std::size_t>(*place % lanes)];
     }
-    total += static_cast<int>(most);
+    total += *std::max_element(banks.begin(), banks.end());
   }
   return total;
 }
@@ -163,11 +172,12 @@ int accesses_of(const RowsPlan& plan, std::size_t exchange, const Padding& paddi
   const auto warps = [&](const RowPass& pass, auto place_of) {
     for (int first = 0; first < std::min(plan.threads * plan.rows, 96); first += 32) {
       for (int b = 0; b < pass.each; ++b) {
-        std::vector<int> places;
-        for (int i = first; i < std::min(first + 32, plan.threads * plan.rows); ++i) {
-          const int j = pass.line(i % plan.threads, b, plan.threads);
-          places.push_back(
-              j < pass.lines ? i / plan.threads * row_words + padding.place(place_of(j)) : -1);
+        std::array<int, 32> places{};
+        for (int lane = 0; lane < 32; ++lane) {
+          const int i = first + lane, j = pass.line(i % plan.threads, b, plan.threads);
+          const bool none = i >= plan.threads * plan.rows || j >= pass.lines;
+          places[static_cast<std::size_t>(lane)] =
+              none ? -1 : i / plan.threads * row_words + padding.place(place_of(j));
         }
         total += accesses(places, lanes) * pass.radix;
       }
@@ -189,41 +199,48 @@ bool is_regular(const RowsPlan& plan, std::size_t exchange, const Padding& paddi
                               plan.passes[exchange + 1].lines % padding.every == 0);
 }
 
-/// Chooses row_words and the paddings that cost fewest accesses; of equal ones the smallest.
+std::vector<Padding> paddings_of(const RowsPlan& plan, std::size_t exchange, int lanes) {
+  std::vector<Padding> all{{}};
+  const RowPass& from = plan.passes[exchange];
+  for (const int every :
+       std::set{from.before * from.radix, lanes, plan.passes[exchange + 1].lines}) {
+    for (int gap = 1; gap <= lanes && every < plan.length; ++gap) {
+      if (is_regular(plan, exchange, {every, gap})) all.push_back({every, gap});
+    }
+  }
+  return all;
+}
+
+/// Chooses the paddings and row_words that cost fewest accesses; of equal ones the smallest. Rows matter to each other
+/// by what row_words leaves modulo the banks.
 void pad(const Transform& t, RowsPlan& plan) {
   const int lanes = static_cast<int>(128 / point_bytes(t));
-  std::vector<std::vector<Padding>> choices(plan.exchanges.size());
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    choices[i].push_back({});
-    const RowPass& from = plan.passes[i];
-    for (const int every : std::set{from.before * from.radix, lanes, plan.passes[i + 1].lines}) {
-      for (int gap = 1; gap <= lanes && every < plan.length; ++gap) {
-        if (is_regular(plan, i, {every, gap})) choices[i].push_back({every, gap});
-      }
-    }
-  }
-  int fewest = 0;
-  for (int extra = 0; extra < 2 * lanes; ++extra) {
-    const int words = plan.length + extra;
-    int total = 0;
+  int fewest = std::numeric_limits<int>::max();
+  const RowsPlan unpadded = plan;
+  for (int rest = 0; rest < lanes; ++rest) {
+    int total = 0, words = plan.length;
     std::vector<Padding> chosen;
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-      int least = 0;
-      for (const Padding& padding : choices[i]) {
-        if (padding.place(plan.length - 1) >= words) continue;
-        const int count = accesses_of(plan, i, padding, words, lanes);
-        if (chosen.size() > i && count >= least) continue;
+    for (std::size_t i = 0; i + 1 < unpadded.passes.size(); ++i) {
+      int least = std::numeric_limits<int>::max();
+      for (const Padding& padding : paddings_of(unpadded, i, lanes)) {
+        const int count = accesses_of(unpadded, i, padding, lanes * plan.length * 2 + rest, lanes);
+        if (count >= least) continue;
+        least = count;
         chosen.resize(i);
         chosen.push_back(padding);
-        least = count;
       }
       total += least;
+      words = std::max(words, chosen.back().place(plan.length - 1) + 1);
     }
-    if (extra > 0 && total >= fewest) continue;
+    if (total >= fewest) continue;
     fewest = total;
-    plan.row_words = words;
     plan.exchanges = chosen;
+    plan.row_words = words + (rest - words % lanes + lanes) % lanes;
   }
+}
+
+std::size_t shared_bytes(const Transform& t, int rows, int row_words) {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(row_words) * point_bytes(t);
 }
 
 /// Rows for about kThreadsOfBlock threads, in as full warps as can be.
@@ -231,10 +248,7 @@ int rows_of_block(const Transform& t, const RowsPlan& plan) {
   int best = 1;
   double best_score = 0;
   for (int rows = 1; rows * plan.threads <= 2 * kThreadsOfBlock; ++rows) {
-    if (static_cast<std::size_t>(rows) * static_cast<std::size_t>(2 * plan.length) *
-            point_bytes(t) >
-        kShared)
-      break;
+    if (rows > 1 && shared_bytes(t, rows, plan.length + plan.length / 8 + 16) > kShared) break;
     const int threads = rows * plan.threads;
     const double full = static_cast<double>(threads) / (ceil_div(threads, 32) * 32);
     const double size = std::min(1.0, static_cast<double>(threads) / kThreadsOfBlock) -
@@ -274,10 +288,10 @@ bool rows_fit(const Transform& t) {
 
 RowsPlan plan_rows(const Transform& t) {
   RowsPlan plan = cheapest(t);
-  plan.exchanges.resize(plan.passes.size() - 1);
-  plan.row_words = plan.length;
   plan.rows = rows_of_block(t, plan);
   pad(t, plan);
+  while (plan.rows > 1 && shared_bytes(t, plan.rows, plan.row_words) > kShared)
+    --plan.rows;
   return plan;
 }
 
