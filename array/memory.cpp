@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <mutex>
-#include <new>
 
 #include <forebay/array/cuda/backend.h>
+#include <forebay/array/host_blocks.h>
 #include <forebay/array/memory.h>
 #include <forebay/array/require.h>
 #include <forebay/array/stream_state.h>
@@ -10,26 +10,26 @@
 namespace forebay {
 namespace {
 
-constexpr std::align_val_t kAlignment{256};
-
 void* allocate_host(std::size_t bytes) {
-  if (bytes == 0) return nullptr;
-  void* const data = ::operator new(bytes, kAlignment, std::nothrow);
-  FOREBAY_REQUIRE(data != nullptr, resource,
+  void* const data = take_host_block(bytes);
+  FOREBAY_REQUIRE(data != nullptr || bytes == 0, resource,
                   "the host has no {} bytes of memory left; use smaller or fewer arrays.", bytes);
   return data;
 }
 
-void free_host(void* data) noexcept { ::operator delete(data, kAlignment); }
+/// An owner of a block.
+std::shared_ptr<void> owned(void* data, std::size_t bytes) {
+  return {data, [bytes](void* block) { give_host_block(block, bytes); }};
+}
 
 class HostMemory final : public MemoryResource {
  public:
   Device device() const override { return Device::cpu(); }
   void* allocate(std::size_t bytes, const Stream&) override { return allocate_host(bytes); }
-  void deallocate(void* data, std::size_t, const Stream& stream) noexcept override {
+  void deallocate(void* data, std::size_t bytes, const Stream& stream) noexcept override {
     if (data == nullptr) return;
     try {
-      stream.keep(std::shared_ptr<void>(data, free_host));
+      stream.keep(owned(data, bytes));
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the queue; the owner has freed
                      // it already
     }
@@ -45,7 +45,7 @@ MemoryPtr host_memory() {
 
 std::shared_ptr<void> host_block(std::size_t bytes) {
   void* const data = allocate_host(bytes);
-  return data == nullptr ? nullptr : std::shared_ptr<void>(data, free_host);
+  return data == nullptr ? nullptr : owned(data, bytes);
 }
 
 MemoryPtr pinned_memory() {
