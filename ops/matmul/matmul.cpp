@@ -58,6 +58,7 @@ OpDef matmul_def() {
        .example = "{op: matmul, inputs: [x, weights], compute: f32}",
        .inputs = {"x", "other"},
        .optional_inputs = 1});
+  def.fuses = product_fuses;
   def.mixes_samples = mixes_samples;
   return def;
 }

@@ -58,8 +58,9 @@ std::int64_t tile_extent(std::int64_t extent) {
 /// Floats through OpenBLAS, which is told to use one thread: the tiles are spread over ours.
 class FloatBody final : public ProductBody {
  public:
-  FloatBody(const Product& product, const Matmul& settings, const Context& context)
-      : ProductBody(product, settings, product.sum, product.sum, context) {
+  FloatBody(const Product& product, const Matmul& settings, const Problem& problem,
+            const Context& context)
+      : ProductBody(product, settings, problem, context) {
     constexpr std::int64_t kMost = std::numeric_limits<blasint>::max();
     FOREBAY_REQUIRE(
         product.k <= kMost && product.n <= kMost, unsupported,
@@ -110,8 +111,9 @@ class FloatBody final : public ProductBody {
 /// exact sum.
 class IntegerBody final : public ProductBody {
  public:
-  IntegerBody(const Product& product, const Matmul& settings, const Context& context)
-      : ProductBody(product, settings, product.operand, product.operand, context) {}
+  IntegerBody(const Product& product, const Matmul& settings, const Problem& problem,
+              const Context& context)
+      : ProductBody(product, settings, problem, context) {}
 
  private:
   void multiply(const void* x, const void* other, void* out, void*, const Launch&) override {
@@ -157,8 +159,9 @@ class IntegerBody final : public ProductBody {
 std::unique_ptr<Body> matmul_cpu(const Op& op, const Problem& problem, const Context& context) {
   const auto& settings = op.settings<Matmul>();
   const Product product = resolve(settings, problem.inputs);
-  if (is_integer(product.operand)) return std::make_unique<IntegerBody>(product, settings, context);
-  return std::make_unique<FloatBody>(product, settings, context);
+  if (is_integer(product.operand))
+    return std::make_unique<IntegerBody>(product, settings, problem, context);
+  return std::make_unique<FloatBody>(product, settings, problem, context);
 }
 
 }  // namespace forebay

@@ -164,19 +164,11 @@ class Gemm {
   cublasLtMatmulHeuristicResult_t choice_{};
 };
 
-/// What cuBLASLt writes for a sum of operands of dtype `operand` when `wanted` is asked for: that,
-/// if it can.
-Dtype given_dtype(const Product& p) {
-  const bool narrow = p.operand == Dtype::f16 || p.operand == Dtype::bf16;
-  return narrow && p.out.dtype == p.operand ? p.operand : p.sum;
-}
-
 class FloatBody final : public ProductBody {
  public:
-  FloatBody(const Product& product, const Matmul& settings, const Context& context)
-      : ProductBody(product, settings, product.operand, given_dtype(product), context),
-        device_(context.device().index),
-        result_(given_dtype(product)) {
+  FloatBody(const Product& product, const Matmul& settings, const Problem& problem,
+            const Context& context)
+      : ProductBody(product, settings, problem, context), device_(context.device().index) {
     // The axis with the most products is walked by the library, the others by calls.
     const Dims& batch = product_.batch;
     for (int axis = 1; axis < batch.rank; ++axis) {
@@ -221,7 +213,7 @@ class FloatBody final : public ProductBody {
         const std::int64_t b = (outer * count_ + i) * products_per_step_ + inner;
         gemm(std::min(kMostProducts, count_ - i), aligned)
             .run(at(x, p.x_offset(b), p.operand), at(other, p.other_offset(b), p.operand),
-                 const_cast<char*>(at(out, b * p.m * p.n, result_)), &one_, &zero_, scratch,
+                 const_cast<char*>(at(out, b * p.m * p.n, dtypes_.given)), &one_, &zero_, scratch,
                  launch.stream);
       }
     }
@@ -242,13 +234,13 @@ class FloatBody final : public ProductBody {
     }
     const std::int64_t out_steps = p.batch.rank > 0 ? p.m * p.n : 0;
     return {divisor(x, x_steps, p.operand), divisor(other, other_steps, p.operand),
-            divisor(out, out_steps, result_)};
+            divisor(out, out_steps, dtypes_.given)};
   }
 
   const Gemm& gemm(std::int64_t count, const Alignments& aligned) const {
     auto& gemm = gemms_[{count, aligned}];
     if (gemm == nullptr) {
-      gemm = std::make_unique<Gemm>(product_, result_, count, x_stride_, other_stride_,
+      gemm = std::make_unique<Gemm>(product_, dtypes_.given, count, x_stride_, other_stride_,
                                     products_per_step_ * product_.m * product_.n, aligned, device_);
     }
     return *gemm;
@@ -263,7 +255,6 @@ class FloatBody final : public ProductBody {
   };
 
   int device_;
-  Dtype result_;
   int axis_ = 0;  ///< of the batch
   std::int64_t count_ = 1, calls_ = 1, products_per_step_ = 1;
   std::int64_t x_stride_ = 0, other_stride_ = 0;
@@ -286,8 +277,9 @@ Dtype unsigned_of(Dtype dtype) {
 
 class IntegerBody final : public ProductBody {
  public:
-  IntegerBody(const Product& product, const Matmul& settings, const Context& context)
-      : ProductBody(product, settings, product.operand, product.operand, context) {
+  IntegerBody(const Product& product, const Matmul& settings, const Problem& problem,
+              const Context& context)
+      : ProductBody(product, settings, problem, context) {
     const Dtype element = unsigned_of(product.operand);
     kernel_ = cuda::load_kernel({"matmul_integer",
                                  embedded::matmul_cu,
@@ -327,8 +319,9 @@ class IntegerBody final : public ProductBody {
 std::unique_ptr<Body> matmul_cuda(const Op& op, const Problem& problem, const Context& context) {
   const auto& settings = op.settings<Matmul>();
   const Product product = resolve(settings, problem.inputs);
-  if (is_integer(product.operand)) return std::make_unique<IntegerBody>(product, settings, context);
-  return std::make_unique<FloatBody>(product, settings, context);
+  if (is_integer(product.operand))
+    return std::make_unique<IntegerBody>(product, settings, problem, context);
+  return std::make_unique<FloatBody>(product, settings, problem, context);
 }
 
 }  // namespace forebay

@@ -239,40 +239,61 @@ Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs) {
   return p;
 }
 
-ProductBody::ProductBody(const Product& product, const Matmul& settings, Dtype taken, Dtype given,
+KernelDtypes dtypes_on(DeviceKind device, const Product& p) {
+  if (is_integer(p.operand)) return {p.operand, p.operand};
+  if (device == DeviceKind::cpu) return {p.sum, p.sum};
+  const bool narrow = p.operand == Dtype::f16 || p.operand == Dtype::bf16;
+  return {p.operand, narrow && p.out.dtype == p.operand ? p.operand : p.sum};
+}
+
+Fusion product_fuses(const void* settings, const Problem& problem, DeviceKind device) {
+  const Product p = resolve(*static_cast<const Matmul*>(settings), problem.inputs);
+  if (p.empty() || p.k == 0) return {};
+  const Dtype taken = dtypes_on(device, p).taken;
+  return {.prologue = p.x.dtype != taken || p.operand != taken, .epilogue = false};
+}
+
+ProductBody::ProductBody(const Product& product, const Matmul& settings, const Problem& problem,
                          const Context& context)
-    : product_(product), taken_(taken), given_(given) {
+    : product_(product), dtypes_(dtypes_on(context.device().kind, product)) {
   const Product& p = product_;
   if (p.empty() || p.k == 0) return;
-  const std::int64_t x = count_of(p.x.shape), other = count_of(p.other.shape),
-                     out = count_of(p.out.shape);
-  cast_x_ = caster(p.x.dtype, p.operand, taken, x, context);
-  if (cast_x_ != nullptr) x_bytes_ = align(static_cast<std::size_t>(x) * size_of(taken));
+  x_ = operand(0, p.x, problem, context);
   has_constant_ = forebay::given(settings.other);
-  if (has_constant_) {
-    constant_ = made_constant(settings.other.array, p.operand, taken, context);
-  } else {
-    cast_other_ = caster(p.other.dtype, p.operand, taken, other, context);
-    if (cast_other_ != nullptr)
-      other_bytes_ = align(static_cast<std::size_t>(other) * size_of(taken));
+  if (has_constant_)
+    constant_ = made_constant(settings.other.array, p.operand, dtypes_.taken, context);
+  else
+    other_ = operand(1, p.other, problem, context);
+  if (dtypes_.given != p.out.dtype) {
+    const expr::Expr raw = expr::Expr::leaf(0, dtypes_.given, p.out.shape);
+    const expr::Expr out = cast(raw, p.out.dtype);
+    cast_out_ = expr::prepare(expr::compile({&out, 1}), context);
+    out_bytes_ = align(static_cast<std::size_t>(count_of(p.out.shape)) * size_of(dtypes_.given));
   }
-  cast_out_ = caster(given, given, p.out.dtype, out, context);
-  if (cast_out_ != nullptr) out_bytes_ = align(static_cast<std::size_t>(out) * size_of(given));
-  for (const auto* body : {&cast_x_, &cast_other_, &cast_out_}) {
+  for (const auto* body : {&x_.make, &other_.make, &cast_out_}) {
     if (*body != nullptr) cast_bytes_ = std::max(cast_bytes_, align((*body)->scratch_bytes()));
   }
 }
 
-std::unique_ptr<Body> ProductBody::caster(Dtype from, Dtype via, Dtype to, std::int64_t count,
-                                          const Context& context) const {
-  if (from == to && via == to) return nullptr;
-  const expr::Expr expression = converted(expr::Expr::leaf(0, from, {count}), via, to);
-  return expr::prepare(expr::compile({&expression, 1}), context);
+ProductBody::Operand ProductBody::operand(std::size_t i, const ArraySpec& spec,
+                                          const Problem& problem, const Context& context) const {
+  const expr::Expr given = problem.prologue.empty()
+                               ? expr::Expr::leaf(static_cast<int>(i), spec.dtype, spec.shape)
+                               : problem.prologue[i];
+  const expr::Expr wanted = converted(given, product_.operand, dtypes_.taken);
+  Operand operand{.shape = spec.shape, .source = 0, .make = nullptr};
+  if (is_dense_leaf(wanted) && wanted.node()->source >= 0) {
+    operand.source = wanted.node()->source;
+  } else {
+    operand.make = expr::prepare(expr::compile({&wanted, 1}), context);
+    operand.bytes = align(static_cast<std::size_t>(count_of(spec.shape)) * size_of(dtypes_.taken));
+  }
+  return operand;
 }
 
 std::size_t ProductBody::scratch_bytes() const {
   if (product_.empty() || product_.k == 0) return 0;
-  return x_bytes_ + other_bytes_ + out_bytes_ + cast_bytes_ + work_bytes();
+  return x_.bytes + other_.bytes + out_bytes_ + cast_bytes_ + work_bytes();
 }
 
 void ProductBody::run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
@@ -293,31 +314,20 @@ void ProductBody::run(std::span<const ArrayView> inputs, std::span<const ArrayVi
     scratch += bytes;
     return taken;
   };
-  const auto flat = [&](const ArrayView& like, void* data, Dtype dtype) {
-    return ArrayView{data, dtype, out.device, {like.count()}, {1}};
+  const Launch inner{.stream = launch.stream, .scratch = take(cast_bytes_), .batch = launch.batch};
+  const auto made = [&](const Operand& operand) -> const void* {
+    if (operand.make == nullptr) return inputs[static_cast<std::size_t>(operand.source)].data;
+    const ArrayView target{take(operand.bytes), dtypes_.taken, out.device, operand.shape,
+                           dense_strides(operand.shape)};
+    operand.make->run(inputs, {&target, 1}, inner);
+    return target.data;
   };
-  void* const cast_work = take(cast_bytes_);
-  const auto convert = [&](Body& cast, const ArrayView& from, const ArrayView& to) {
-    const ArrayView sources[] = {flat(from, from.data, from.dtype)},
-                    targets[] = {flat(to, to.data, to.dtype)};
-    cast.run(sources, targets, {.stream = launch.stream, .scratch = cast_work, .batch = nullptr});
-  };
-
-  const void* x = inputs[0].data;
-  if (cast_x_ != nullptr) {
-    const ArrayView to = flat(inputs[0], take(x_bytes_), taken_);
-    convert(*cast_x_, inputs[0], to);
-    x = to.data;
-  }
-  const void* other = has_constant_ ? constant_.data() : inputs[1].data;
-  if (cast_other_ != nullptr) {
-    const ArrayView to = flat(inputs[1], take(other_bytes_), taken_);
-    convert(*cast_other_, inputs[1], to);
-    other = to.data;
-  }
-  const ArrayView raw = flat(out, cast_out_ == nullptr ? out.data : take(out_bytes_), given_);
+  const void* const x = made(x_);
+  const void* const other = has_constant_ ? constant_.data() : made(other_);
+  const ArrayView raw{cast_out_ == nullptr ? out.data : take(out_bytes_), dtypes_.given, out.device,
+                      out.shape, out.strides};
   multiply(x, other, raw.data, scratch, launch);
-  if (cast_out_ != nullptr) convert(*cast_out_, raw, out);
+  if (cast_out_ != nullptr) cast_out_->run({&raw, 1}, outputs, inner);
 }
 
 }  // namespace forebay

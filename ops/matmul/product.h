@@ -39,6 +39,15 @@ struct Product {
 /// Errors: invalid and unsupported, "matmul: ...".
 Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs);
 
+/// What the multiplication on a device takes its operands in, and what it gives its result in.
+struct KernelDtypes {
+  Dtype taken, given;
+};
+KernelDtypes dtypes_on(DeviceKind device, const Product& product);
+
+/// An operand that is rounded or widened before it is multiplied is so in one pass with the pointwise stages before it.
+Fusion product_fuses(const void* settings, const Problem& problem, DeviceKind device);
+
 /// The part that is the same on every device: operands made the type that the multiplication takes,
 /// its result made the op's, a constant operand made once.
 class ProductBody : public Body {
@@ -48,25 +57,32 @@ class ProductBody : public Body {
            const Launch& launch) final;
 
  protected:
-  /// `multiply` takes operands of dtype `taken` and gives a result of dtype `given`.
-  ProductBody(const Product& product, const Matmul& settings, Dtype taken, Dtype given,
+  ProductBody(const Product& product, const Matmul& settings, const Problem& problem,
               const Context& context);
-  /// `scratch` has work_bytes().
+  /// Of the dtypes that dtypes_on says. `scratch` has work_bytes().
   virtual void multiply(const void* x, const void* other, void* out, void* scratch,
                         const Launch& launch) = 0;
   virtual std::size_t work_bytes() const { return 0; }
 
   Product product_;
+  KernelDtypes dtypes_;
 
  private:
-  std::unique_ptr<Body> caster(Dtype from, Dtype via, Dtype to, std::int64_t count,
-                               const Context& context) const;
+  /// How an operand becomes what is multiplied.
+  struct Operand {
+    Dims shape;
+    int source = 0;              ///< the step's source that is multiplied as it is, without `make`
+    std::unique_ptr<Body> make;  ///< from the step's sources
+    std::size_t bytes = 0;       ///< of what it makes
+  };
+  Operand operand(std::size_t i, const ArraySpec& spec, const Problem& problem,
+                  const Context& context) const;
 
   Array constant_;  ///< other, when it comes from the settings
   bool has_constant_ = false;
-  Dtype taken_, given_;
-  std::unique_ptr<Body> cast_x_, cast_other_, cast_out_;  ///< null where there is nothing to do
-  std::size_t x_bytes_ = 0, other_bytes_ = 0, out_bytes_ = 0, cast_bytes_ = 0;
+  Operand x_, other_;
+  std::unique_ptr<Body> cast_out_;  ///< null where there is nothing to do
+  std::size_t out_bytes_ = 0, cast_bytes_ = 0;
 };
 
 }  // namespace forebay
