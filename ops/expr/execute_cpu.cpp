@@ -31,6 +31,14 @@ class CpuBody final : public Body {
     traversal.past_cache = bytes >= kPastCacheBytes;
     std::vector<const std::byte*> leaves;
     engine_.leaf_addresses(inputs, leaves);
+    if (traversal.block_axis >= 0) {
+      const std::int64_t blocks = engine_.block_count(traversal);
+      const std::int64_t grain = blocks * kGrain / std::max<std::int64_t>(traversal.nest.count, 1);
+      parallel_for(blocks, grain, [&](std::int64_t first, std::int64_t last) {
+        engine_.run_blocks(traversal, leaves, targets, first, last);
+      });
+      return;
+    }
     const std::int64_t tile = engine_.tile(), tiles = (traversal.nest.count + tile - 1) / tile;
     parallel_for(tiles, std::max<std::int64_t>(kGrain / tile, 1),
                  [&](std::int64_t first, std::int64_t last) {

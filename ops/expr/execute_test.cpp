@@ -4,6 +4,7 @@
 #include "kit/oracle.h"
 
 #include <array>
+#include <cstring>
 
 #include <forebay/ops/eager.h>
 #include <forebay/ops/expr/execute.h>
@@ -14,6 +15,22 @@ namespace {
 
 class ExecuteTest : public testing::TestWithParam<Device> {};
 INSTANTIATE_TEST_SUITE_P(Devices, ExecuteTest, testing::ValuesIn(kit::devices()), kit::device_name);
+
+/// A dense host copy, element by element.
+Array in_order(const Array& host) {
+  const Array result = kit::generate(host.shape(), host.dtype(), [](std::int64_t) { return 0; });
+  const auto size = static_cast<std::int64_t>(size_of(host.dtype()));
+  for (std::int64_t i = 0; i < host.count(); ++i) {
+    std::int64_t rest = i, offset = 0;
+    for (int axis = host.rank() - 1; axis >= 0; --axis) {
+      offset += rest % host.shape()[axis] * host.strides()[axis];
+      rest /= host.shape()[axis];
+    }
+    std::memcpy(result.as<std::byte>() + i * size, host.as<std::byte>() + offset * size,
+                static_cast<std::size_t>(size));
+  }
+  return result;
+}
 
 TEST_P(ExecuteTest, TakesAnyByteButZeroAsTrue) {
   SKIP_WITHOUT(GetParam());
@@ -161,6 +178,51 @@ TEST_P(ExecuteTest, WritesOutputsLargerThanCaches) {
   const Array filled = run(broadcast_to(leaf_like(0, scale), {1031, 4099}), {scale}, context);
   for (std::int64_t i = 0; i < filled.count(); ++i)
     ASSERT_EQ(filled.as<float>()[i], scale.as<float>()[i / 4099]);
+}
+
+TEST_P(ExecuteTest, TurnsAxesOfEveryExtentAndSize) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  for (const Dims& shape : {Dims{100, 67}, Dims{8, 300}, Dims{300, 8}, Dims{7, 300},
+                            Dims{3, 33, 40}, Dims{33, 3, 40}, Dims{1031, 1103}}) {
+    for (Dtype dtype : {Dtype::u8, Dtype::f16, Dtype::f32, Dtype::c64, Dtype::c128}) {
+      const Array x = kit::random(shape, dtype, 1, 0, 99);
+      Dims axes, turned;
+      for (int axis = shape.rank - 1; axis >= 0; --axis) {
+        axes.push_back(axis);
+        turned.push_back(shape[axis]);
+      }
+      const Expr source = permute(leaf_like(0, x), axes);
+      const Array row = kit::random({turned[turned.rank - 1]}, dtype, 2, 0, 99);
+      const Array got = run(source * leaf_like(1, row), {x, row}, context);
+      // The same of elements that were put in order one by one.
+      const Array ordered = in_order(x.permute(axes));
+      const Array other = run(leaf_like(0, ordered) * leaf_like(1, row), {ordered, row}, context);
+      EXPECT_TRUE(kit::same_bits(got, other))
+          << name_of(dtype) << " " << testing::PrintToString(shape);
+    }
+  }
+}
+
+TEST_P(ExecuteTest, WritesTurnedOutputsBesideConstantOnes) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  const Array x = kit::random({90, 70}, Dtype::f32, 1);
+  const Expr leaf = leaf_like(0, x), seven = broadcast_to(Expr::constant(7, Dtype::f32), {90, 70});
+  const Program program = compile(std::array{leaf + leaf, seven, seven});
+  const Array turned = Array::empty({70, 90}, Dtype::f32, context).permute({1, 0}),
+              sevens = Array::empty({90, 70}, Dtype::f32, context),
+              turned_sevens = Array::empty({70, 90}, Dtype::f32, context).permute({1, 0});
+  const Array device = kit::to_device(x, context);
+  const std::shared_ptr<Body> body = prepare(program, context);
+  const auto run_body = [=, stream = context.stream] {
+    body->run(std::array{device.view()},
+              std::array{turned.view(), sevens.view(), turned_sevens.view()}, {.stream = stream});
+  };
+  GetParam().is_cuda() ? run_body() : context.stream.enqueue(run_body);
+  EXPECT_TRUE(kit::same_bits(kit::to_host(turned, context), run(leaf + leaf, {x}, context)));
+  EXPECT_EQ(kit::values(kit::to_host(sevens, context)), std::vector<double>(6300, 7));
+  EXPECT_EQ(kit::values(kit::to_host(turned_sevens, context)), std::vector<double>(6300, 7));
 }
 
 TEST_P(ExecuteTest, MakesHalfImagesOfBytesInTheOtherOrder) {

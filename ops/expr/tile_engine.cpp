@@ -6,15 +6,14 @@
 #include <forebay/ops/expr/opcodes.h>
 #include <forebay/ops/expr/strided_copy.h>
 #include <forebay/ops/expr/tile_engine.h>
+#include <forebay/ops/expr/tile_parts.h>
 
 namespace forebay::expr {
 namespace {
 
 constexpr std::size_t kTileBytes = 24
                                    << 10;  // for all buffers of a tile, out of 32 KB or more of L1
-constexpr std::int64_t kMaxTile = 2048;    // elements
-constexpr std::int64_t kMinTile = kChunk;
-constexpr std::size_t kStagger = 5 * 64;  // bytes between buffers: not all at one place of a page
+constexpr std::size_t kStagger = 5 * 64;   // bytes between buffers: not all at one place of a page
 constexpr std::align_val_t kAlignment{64};
 
 using AllTypes = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
@@ -33,45 +32,7 @@ const std::byte* address_of(const Program::Leaf& leaf, const void* source) {
          leaf.offset * static_cast<std::int64_t>(size_of(leaf.dtype));
 }
 
-/// The offsets of row number `row` in each leaf and output.
-void place_row(const LoopNest& nest, std::int64_t row, std::vector<std::int64_t>& offsets) {
-  std::fill(offsets.begin(), offsets.end(), 0);
-  for (int axis = nest.shape.rank - 2; axis >= 0; --axis) {
-    const std::int64_t index = row % nest.shape[axis];
-    row /= nest.shape[axis];
-    if (index == 0) continue;
-    std::size_t place = 0;
-    for (const Dims& strides : nest.leaves)
-      offsets[place++] += index * strides[axis];
-    for (const Dims& strides : nest.outputs)
-      offsets[place++] += index * strides[axis];
-  }
-}
-
 }  // namespace
-
-/// A thread's own: it grows to what the largest program needs, and stays.
-struct TileEngine::Workspace {
-  Buffer memory;
-  std::size_t bytes = 0;
-  Buffer expanded;  // what is periodic
-  std::size_t expanded_bytes = 0;
-  std::vector<Operand> values;  // of each instruction
-  std::vector<std::int64_t>
-      offsets;  // of each leaf and output: elements to index zero of the tile's row
-};
-
-/// One tile of a run.
-struct TileEngine::Tile {
-  const Traversal& traversal;
-  std::span<const std::byte* const> leaves;
-  std::span<std::byte* const> outputs;
-  std::int64_t begin;   // of the tile, in row-major order
-  std::int64_t column;  // of its first element, by rows
-  std::int64_t n;
-  const std::int64_t* leaf_rows;  // elements to the tile's row, by rows
-  const std::int64_t* output_rows;
-};
 
 void TileEngine::Free::operator()(std::byte* memory) const {
   ::operator delete(memory, kAlignment);
@@ -188,22 +149,26 @@ void TileEngine::fill_constants() {
   }
 }
 
-void TileEngine::run(const Traversal& traversal, std::span<const std::byte* const> leaves,
-                     std::span<std::byte* const> outputs, std::int64_t begin,
-                     std::int64_t n) const {
-  if (n <= 0) return;
-  Workspace& work = workspace();
+void TileEngine::prepare(Workspace& work) const {
   if (work.bytes < tile_memory_) {
     work.memory = buffer_of(tile_memory_);
     work.bytes = tile_memory_;
   }
   if (work.values.size() < steps_.size()) work.values.resize(steps_.size());
+}
+
+void TileEngine::run(const Traversal& traversal, std::span<const std::byte* const> leaves,
+                     std::span<std::byte* const> outputs, std::int64_t begin,
+                     std::int64_t n) const {
+  if (n <= 0) return;
+  Workspace& work = workspace();
+  prepare(work);
   if (traversal.room > 0) expand_periodic(traversal, leaves, work);
   const std::int64_t end = begin + n;
   if (!traversal.by_rows) {
     for (; begin < end; begin += tile_) {
       run_tile(
-          {traversal, leaves, outputs, begin, 0, std::min(tile_, end - begin), nullptr, nullptr},
+          {traversal, leaves, outputs, begin, 0, std::min(tile_, end - begin), 0, nullptr, nullptr},
           work);
     }
     return;
@@ -219,7 +184,7 @@ void TileEngine::run(const Traversal& traversal, std::span<const std::byte* cons
     place_row(nest, begin / length, work.offsets);
     for (; column < length && begin < end;) {
       const std::int64_t count = std::min({piece - column % piece, length - column, end - begin});
-      run_tile({traversal, leaves, outputs, begin, column, count, work.offsets.data(),
+      run_tile({traversal, leaves, outputs, begin, column, count, 0, work.offsets.data(),
                 work.offsets.data() + leaves.size()},
                work);
       column += count;
@@ -283,6 +248,15 @@ Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* bu
   const Traversal& how = tile.traversal;
   const Traversal::Array& array = how.leaves[leaf];
   const std::byte* data = tile.leaves[leaf];
+  if (tile.rows > 0) {
+    if (LoopNest::is_scalar(how.nest.leaves[leaf])) {
+      level_->gather(static_cast<std::size_t>(array.size))(buffer, data, 0,
+                                                           std::min(kChunk, tile.n));
+      return {buffer, true};
+    }
+    read_block(tile, leaf, buffer);
+    return {buffer, false};
+  }
   if (how.by_rows) data += tile.leaf_rows[leaf] * array.size;
   const auto size = static_cast<std::size_t>(array.size);
   switch (array.access) {
@@ -309,7 +283,7 @@ Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* bu
 /// Where instruction `number` may write straight into an output's memory; null when it may not.
 std::byte* TileEngine::target_in_output(const Tile& tile, int number) const {
   const Traversal& how = tile.traversal;
-  if (how.past_cache) return nullptr;
+  if (how.past_cache || tile.rows > 0) return nullptr;
   for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
     if (program_.outputs[k] == number && tile.outputs[k] != nullptr &&
         how.outputs[k].access == Traversal::Access::direct) {
@@ -322,6 +296,7 @@ std::byte* TileEngine::target_in_output(const Tile& tile, int number) const {
 
 void TileEngine::write_output(const Tile& tile, std::size_t k, const Operand& value) const {
   const Traversal& how = tile.traversal;
+  if (tile.rows > 0) return write_block(tile, k, value);
   const Traversal::Array& array = how.outputs[k];
   const Dims& strides = how.nest.outputs[k];
   // Chunk by chunk what is the same everywhere.

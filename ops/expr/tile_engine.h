@@ -27,10 +27,16 @@ struct Traversal {
     std::size_t room = 0;  ///< where periodic: bytes from the start of the thread's room for them
   };
 
+  static constexpr std::int64_t kMinBlockRows = 8;
+
   LoopNest nest;
-  bool by_rows =
-      false;  ///< a tile lies within one row (the last axis); else it is any run of elements
-  bool past_cache = false;  ///< dense outputs are written past the caches
+  /// A tile lies within one row (the last axis); else it is any run of elements.
+  bool by_rows = false;
+  /// The axis that some array lies along while the others lie along the last one: whole arrays go by blocks of both, so
+  /// that a cache line is used up when it is there. -1: none.
+  int block_axis = -1;
+  /// Dense outputs are written past the caches.
+  bool past_cache = false;
   std::vector<Array> leaves;
   std::vector<Array> outputs;
   std::size_t room = 0;  ///< bytes for what is periodic
@@ -41,6 +47,8 @@ struct Traversal {
 /// threads, and use buffers of the calling thread.
 class TileEngine {
  public:
+  static constexpr std::int64_t kMinTile = kChunk, kMaxTile = 2048;  // elements
+
   /// Tables are host arrays.
   explicit TileEngine(const Program& program, const CpuLevel& level = cpu_level());
 
@@ -54,6 +62,11 @@ class TileEngine {
   /// leaf_addresses), `outputs` likewise; null for one that nobody reads.
   void run(const Traversal& traversal, std::span<const std::byte* const> leaves,
            std::span<std::byte* const> outputs, std::int64_t begin, std::int64_t n) const;
+
+  /// The same by blocks, where the traversal has a block axis: blocks first .. last of block_count().
+  void run_blocks(const Traversal& traversal, std::span<const std::byte* const> leaves,
+                  std::span<std::byte* const> outputs, std::int64_t first, std::int64_t last) const;
+  std::int64_t block_count(const Traversal& traversal) const;
 
   /// Appends the address of each leaf's element with index zero.
   void leaf_addresses(std::span<const ArrayView> sources,
@@ -77,8 +90,11 @@ class TileEngine {
   struct Workspace;
   struct Tile;
 
+  struct Blocks;
+
   static Buffer buffer_of(std::size_t bytes);
   static Workspace& workspace();
+  void prepare(Workspace& work) const;
   void choose_loops();
   void place_buffers();
   void fill_constants();
@@ -89,6 +105,9 @@ class TileEngine {
                      const Workspace& work) const;
   std::byte* target_in_output(const Tile& tile, int number) const;
   void write_output(const Tile& tile, std::size_t k, const Operand& value) const;
+  Blocks blocks_of(const Traversal& traversal) const;
+  void read_block(const Tile& tile, std::size_t leaf, std::byte* buffer) const;
+  void write_block(const Tile& tile, std::size_t k, const Operand& value) const;
 
   const CpuLevel* level_;
   Program program_;

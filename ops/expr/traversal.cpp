@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include <forebay/ops/expr/tile_engine.h>
 
@@ -47,6 +48,19 @@ Traversal::Array in_row(const LoopNest& nest, const Dims& strides) {
   return array;
 }
 
+constexpr std::int64_t kLine = 64;       // bytes of a cache line
+constexpr std::int64_t kMinColumns = 8;  // elements of a row that make blocks
+
+/// The axis that an array lies along whose neighbours on the last axis are in cache lines of their own.
+int block_axis_of(const Dims& shape, const Dims& strides, std::int64_t size) {
+  const int last = shape.rank - 1;
+  if (shape[last] < kMinColumns || std::abs(strides[last]) * size < kLine) return -1;
+  for (int axis = 0; axis < last; ++axis) {
+    if (strides[axis] == 1 && shape[axis] >= Traversal::kMinBlockRows) return axis;
+  }
+  return -1;
+}
+
 }  // namespace
 
 Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
@@ -82,6 +96,13 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
     const auto number = static_cast<std::size_t>(program_.outputs[k]);
     result.outputs[k].size = steps_[number].size;
   }
+  const auto look = [&](const std::vector<Dims>& strides,
+                        const std::vector<Traversal::Array>& arrays) {
+    for (std::size_t i = 0; i < arrays.size() && result.block_axis < 0; ++i)
+      result.block_axis = block_axis_of(nest.shape, strides[i], arrays[i].size);
+  };
+  look(nest.leaves, result.leaves);
+  look(nest.outputs, result.outputs);
   return result;
 }
 
