@@ -86,8 +86,10 @@ class Stream {
 int cuda_device_count();
 /// Why `cuda_device_count()` is 0, in words; empty when it is not.
 const char* cuda_absence_reason();
+/// Whether a device that is named must be on this machine: not for a plan that is only looked at.
+enum class Presence : std::uint8_t { required, not_needed };
 /// "auto" -> cuda:0 when there is a device, else cpu; "cpu"; "cuda"; "cuda:N".
-/// Errors: invalid for another text; unsupported for a device that is not there, with the reason.
-Device device_from_name(const char* name);
+/// Errors: invalid for another text; unsupported for a device that is required and not there, with the reason.
+Device device_from_name(const char* name, Presence presence = Presence::required);
 
 }  // namespace forebay
