@@ -14,8 +14,8 @@ struct Bound {
   /// Source, batch size, stages and output are all there, so that compiling the spec can tell more.
   bool complete = false;
 };
-/// Builds the spec that the file asks for, opening its sources. Paths are relative to `folder`. Mistakes go
-/// to `report`; what is wrong stays at its default.
+/// Builds the spec that the file asks for, opening its sources. Paths are relative to `folder`.
+/// Mistakes go to `report`; what is wrong stays at its default.
 Bound bind_pipeline(const Node& root, const std::string& folder, const LoadOptions& options,
                     Report& report);
 

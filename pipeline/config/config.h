@@ -16,7 +16,8 @@ struct LoadOptions {
   std::vector<std::string>* notes = nullptr;  ///< gets a line for each alias that was used
 };
 
-/// Reads a pipeline from a YAML file; its data files are opened, their paths relative to the YAML file.
+/// Reads a pipeline from a YAML file; its data files are opened, their paths relative to
+/// the YAML file.
 /// Errors: io when the file cannot be read; invalid with every mistake in it, a line each,
 /// "train.yaml:14:16: ...".
 Spec load_spec(const std::string& path, const LoadOptions& options = {});
