@@ -37,7 +37,8 @@ int check(const Arguments& arguments) {
 }
 
 int plan(const Arguments& arguments) {
-  const auto compiled = compile(std::make_shared<const Spec>(load(arguments, Presence::not_needed)));
+  const auto compiled =
+      compile(std::make_shared<const Spec>(load(arguments, Presence::not_needed)));
   fmt::print("{}", to_string(*compiled, copy_bandwidth(compiled->device)));
   if (arguments.dump)
     fmt::print("\n{} kernels written to {}\n", dump_kernels(*compiled, *arguments.dump),
