@@ -18,14 +18,15 @@ __noinline__ i64 quotient(i64 a, i64 b) {
 }
 
 __noinline__ i64 offset_of(i64 index, const Axis* axes, i64 count) {
+  if (count == 0) return 0;
   i64 offset = 0;
 #pragma unroll 1
-  for (i64 i = 0; i < count; ++i) {
+  for (i64 i = 0; i < count - 1; ++i) {
     const i64 rest = quotient(index, axes[i].extent);
     offset += (index - rest * axes[i].extent) * axes[i].stride;
     index = rest;
   }
-  return offset;
+  return offset + index * axes[count - 1].stride;  // the outermost axis has the rest
 }
 
 inline i64 length_of(const Slices& s) { return s.outer * s.rows; }

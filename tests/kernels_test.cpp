@@ -1,5 +1,4 @@
-// Compiles the device code of every op for every architecture we support, on a machine
-// without a GPU.
+// Compiles the device code of every op for every architecture we support, on a machine without a GPU.
 #include "kit/kit.h"
 
 #include <forebay/array/cuda/kernel.h>

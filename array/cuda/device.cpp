@@ -43,8 +43,8 @@ Presence find_devices() {
 }
 
 const Presence& presence() {
-  // never destroyed: asked for during exit too
-  static const Presence& found = *new Presence(find_devices());
+  static const Presence& found =
+      *new Presence(find_devices());  // never destroyed: asked for during exit too
   return found;
 }
 

@@ -119,6 +119,13 @@ bool mixes_samples(const void* raw, std::span<const ArraySpec> inputs) {
          has_axis(normalize_detail::statistics_axes(settings, inputs[0].shape), 0);
 }
 
+/// With statistics; with constants there is no body.
+Fusion fuses(const void* raw, const Problem&, DeviceKind) {
+  const auto& settings = *static_cast<const Normalize*>(raw);
+  const bool has_body = !settings.mean || !settings.std;
+  return {.prologue = has_body, .epilogue = has_body};
+}
+
 }  // namespace
 
 std::span<const std::string_view> names_of(EpsilonPlace) { return kEpsilonPlaces; }
@@ -173,6 +180,7 @@ OpDef normalize_def() {
       .example = "{op: normalize, per_sample: true, epsilon: 1.0e-5}",
   });
   def.mixes_samples = mixes_samples;
+  def.fuses = fuses;
   return def;
 }
 
@@ -202,13 +210,13 @@ double divisor_of_std(double std, double epsilon, EpsilonPlace place) {
   return place == EpsilonPlace::floor && std < epsilon ? epsilon : std;
 }
 
-NarrowScale narrow(const Scale& scale, double pivot) {
-  const double mean = pivot + scale.mean;
+NarrowScale narrow(const Scale& scale) {
   NarrowScale result;
-  result.high = static_cast<float>(mean);
-  result.low = static_cast<float>(mean - result.high);
+  result.high = static_cast<float>(scale.mean);
+  result.low = static_cast<float>(scale.mean - result.high);
   result.divisor = static_cast<float>(scale.divisor);
-  result.fits = std::fabs(mean) < 0x1p100 && scale.divisor > 0x1p-100 && scale.divisor < 0x1p100;
+  result.fits =
+      std::fabs(scale.mean) < 0x1p100 && scale.divisor > 0x1p-100 && scale.divisor < 0x1p100;
   return result;
 }
 

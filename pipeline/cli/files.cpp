@@ -11,19 +11,18 @@
 
 namespace forebay::cli {
 
-Spec load(const Arguments& arguments, Presence presence) {
+Spec load(const Arguments& arguments) {
   std::optional<Device> device;
-  if (arguments.device) device = device_from_name(arguments.device->c_str(), presence);
+  if (arguments.device) device = device_from_name(arguments.device->c_str());
   std::vector<std::string> notes;
-  Spec spec = load_spec(arguments.file, {.device = device, .presence = presence, .notes = &notes});
+  Spec spec = load_spec(arguments.file, &notes, device);
   for (const std::string& note : notes)
     fmt::print(stderr, "{}\n", note);
   return spec;
 }
 
 int check(const Arguments& arguments) {
-  const auto compiled =
-      compile(std::make_shared<const Spec>(load(arguments, Presence::not_needed)));
+  const auto compiled = compile(std::make_shared<const Spec>(load(arguments)));
   const Spec& spec = *compiled->spec;
   const Sampler sampler({.size = spec.source->size(),
                          .batch_size = spec.batch_size,
@@ -37,8 +36,7 @@ int check(const Arguments& arguments) {
 }
 
 int plan(const Arguments& arguments) {
-  const auto compiled =
-      compile(std::make_shared<const Spec>(load(arguments, Presence::not_needed)));
+  const auto compiled = compile(std::make_shared<const Spec>(load(arguments)));
   fmt::print("{}", to_string(*compiled, copy_bandwidth(compiled->device)));
   if (arguments.dump)
     fmt::print("\n{} kernels written to {}\n", dump_kernels(*compiled, *arguments.dump),

@@ -1,0 +1,169 @@
+#include <forebay/ops/normalize/normalize_loops.h>
+
+#include <cstring>
+
+#ifndef FOREBAY_CPU_LEVEL
+#define FOREBAY_CPU_LEVEL base
+#endif
+
+namespace forebay::normalize_detail::FOREBAY_CPU_LEVEL {
+namespace {
+
+// 16 sums run side by side, in as many registers as this level needs for them: with sums one after
+// the other the latency of an addition would be the speed.
+constexpr int kLanes = 16;
+#if defined(__AVX512F__)
+constexpr int kBytes = 64;
+#elif defined(__AVX__)
+constexpr int kBytes = 32;
+#else
+constexpr int kBytes = 16;
+#endif
+constexpr int kVector = kBytes / 8, kVectors = kLanes / kVector;
+typedef double Doubles __attribute__((vector_size(kBytes)));
+typedef float Floats __attribute__((vector_size(kBytes / 2)));
+
+// By reference: vectors as parameters have another calling convention at each level.
+inline void read(const float* x, Doubles& to) {
+  Floats narrow;
+  std::memcpy(&narrow, x, sizeof(narrow));
+  to = __builtin_convertvector(narrow, Doubles);
+}
+inline void read(const double* x, Doubles& to) { std::memcpy(&to, x, sizeof(to)); }
+
+/// The sum of value(x[i]) over n elements that lie dense. `value` takes a vector or a double.
+template <class W, class Value>
+double dense_sum(const W* x, std::int64_t n, const Value& value) {
+  Doubles running[kVectors] = {};
+  const W* const end = x + n / kLanes * kLanes;
+  for (; x != end; x += kLanes) {
+    for (int k = 0; k < kVectors; ++k) {
+      Doubles element;
+      read(x + k * kVector, element);
+      value(element);
+      running[k] += element;
+    }
+  }
+  double lane[kLanes];
+  std::memcpy(lane, running, sizeof(lane));
+  for (std::int64_t i = 0; i < n % kLanes; ++i) {
+    double element = x[i];
+    value(element);
+    lane[i] += element;
+  }
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    for (int i = 0; i < step; ++i)
+      lane[i] += lane[i + step];
+  }
+  return lane[0];
+}
+
+template <class W>
+double sum_of(const W* x, std::int64_t n) {
+  return dense_sum(x, n, [](auto&) {});
+}
+template <class W>
+double squares_of(const W* x, std::int64_t n, double mean) {
+  return dense_sum(x, n, [mean](auto& element) {
+    element -= mean;
+    element *= element;
+  });
+}
+
+template <class W>
+void moments(const W* x, std::int64_t rows, std::int64_t length, const double* given, bool squares,
+             Moments* moments) {
+  for (std::int64_t row = 0; row < rows; ++row, x += length) {
+    const double mean =
+        given != nullptr ? given[row] : sum_of(x, length) / static_cast<double>(length);
+    moments[row] = {mean, squares ? squares_of(x, length, mean) : 0};
+  }
+}
+
+template <class W>
+void scaled(const W* __restrict x, std::int64_t rows, std::int64_t length,
+            const Factors<W>* factors, W* __restrict out, const W* next) {
+  constexpr std::int64_t kLine = 64 / sizeof(W), kChunk = 16 * kLine;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto [high, low, divisor] = factors[row];
+    const std::int64_t end = (row + 1) * length;
+    for (std::int64_t first = row * length; first < end; first += kChunk) {
+      const std::int64_t last = first + kChunk < end ? first + kChunk : end;
+      for (std::int64_t i = first; next != nullptr && i < last; i += kLine)
+        __builtin_prefetch(next + i, 0, 2);
+      for (std::int64_t i = first; i < last; ++i)
+        out[i] = ((x[i] - high) - low) / divisor;
+    }
+  }
+}
+
+/// Adds the sums of value(x, lane) by column.
+template <class W, class Value>
+void add_columns(const W* __restrict x, std::int64_t rows, std::int64_t columns,
+                 double* __restrict sums, const Value& value) {
+  const std::int64_t lanes = lanes_of(columns), count = rows * columns;
+  double running[kMostColumns];
+  for (std::int64_t lane = 0; lane < lanes; ++lane)
+    running[lane] = 0;
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      running[lane] += value(x[i + lane], lane);
+  }
+  for (std::int64_t lane = 0; i + lane < count; ++lane)
+    running[lane] += value(x[i + lane], lane);
+  for (std::int64_t first = 0; first < lanes; first += columns) {
+    for (std::int64_t c = 0; c < columns; ++c)
+      sums[c] += running[first + c];
+  }
+}
+
+template <class W>
+void column_sums(const W* x, std::int64_t rows, std::int64_t columns, double* sums) {
+  if (columns == 1) {
+    sums[0] += sum_of(x, rows);
+    return;
+  }
+  add_columns(x, rows, columns, sums, [](W element, std::int64_t) -> double { return element; });
+}
+
+template <class W>
+void column_squares(const W* x, std::int64_t rows, std::int64_t columns,
+                    const ByLane<double>& means, double* sums) {
+  if (columns == 1) {
+    sums[0] += squares_of(x, rows, means[0]);
+    return;
+  }
+  const double* __restrict mean = means.data();
+  add_columns(x, rows, columns, sums, [mean](W element, std::int64_t lane) {
+    const double distance = element - mean[lane];
+    return distance * distance;
+  });
+}
+
+template <class W>
+void column_scaled(const W* __restrict x, std::int64_t rows, std::int64_t columns,
+                   const LaneFactors<W>& factors, W* __restrict out) {
+  const W* __restrict high = factors.high.data();
+  const W* __restrict low = factors.low.data();
+  const W* __restrict divisor = factors.divisor.data();
+  const std::int64_t lanes = lanes_of(columns), count = rows * columns;
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const std::int64_t end = lanes < count - i ? lanes : count - i;
+    for (std::int64_t lane = 0; lane < end; ++lane)
+      out[i + lane] = ((x[i + lane] - high[lane]) - low[lane]) / divisor[lane];
+  }
+}
+
+template <class W>
+constexpr Loops<W> kLoops{moments<W>, scaled<W>, column_sums<W>, column_squares<W>,
+                          column_scaled<W>};
+
+}  // namespace
+
+extern const Loops<float> kNarrowLoops;
+extern const Loops<double> kWideLoops;
+const Loops<float> kNarrowLoops = kLoops<float>;
+const Loops<double> kWideLoops = kLoops<double>;
+
+}  // namespace forebay::normalize_detail::FOREBAY_CPU_LEVEL
