@@ -9,11 +9,13 @@
 
 namespace forebay {
 
-/// An n-dimensional array: a view plus shared ownership of the memory behind it. Copies share the memory.
+/// An n-dimensional array: a view plus shared ownership of the memory behind it. Copies
+/// share the memory.
 ///
-/// Work on arrays is asynchronous: an array is valid in the order of the stream that made it, and the memory
-/// goes back to its resource in that order when the last owner drops it. Synchronize the stream before the
-/// host reads. Rank 0..8; extents of 0 and 1, strides of 0 and negative strides are all allowed.
+/// Work on arrays is asynchronous: an array is valid in the order of the stream that made it, and
+/// the memory goes back to its resource in that order when the last owner drops it. Synchronize the
+/// stream before the host reads. Rank 0..8; extents of 0 and 1, strides of 0 and negative strides
+/// are all allowed.
 class Array {
  public:
   /// No elements, no memory: rank 1, extent 0, f32 on the CPU.
@@ -69,12 +71,14 @@ class Array {
   std::shared_ptr<void> owner_;
 };
 
-/// Enqueues a copy of `source` into `target` on `stream`: equal shapes and dtypes, both dense, any pair of
-/// devices. The caller keeps both alive until the stream has passed. (`contiguous` in ops makes strided data dense.)
+/// Enqueues a copy of `source` into `target` on `stream`: equal shapes and dtypes, both dense, any
+/// pair of devices. The caller keeps both alive until the stream has passed. (`contiguous` in ops
+/// makes strided data dense.)
 /// Errors: invalid for unequal shapes or dtypes, or a view that is not dense.
 void copy(const ArrayView& source, const ArrayView& target, const Stream& stream);
 
-/// A dense copy of the dense array `source` on the device of `context`, enqueued there; `source` is kept alive.
+/// A dense copy of the dense array `source` on the device of `context`, enqueued there; `source`
+/// is kept alive.
 Array copy_to(const Array& source, const Context& context);
 
 /// Enqueues a fill of `target`'s bytes with `value`; `target` is dense.

@@ -5,8 +5,9 @@
 
 namespace forebay {
 
-/// Where work runs and where its memory comes from. Passed explicitly, last, never defaulted, never global.
-/// `memory` holds results; `scratch` holds what an op needs while it runs. Both belong to the stream's device.
+/// Where work runs and where its memory comes from. Passed explicitly, last, never defaulted, never
+/// global. `memory` holds results; `scratch` holds what an op needs while it runs. Both belong to
+/// the stream's device.
 struct Context {
   Stream stream;
   MemoryPtr memory;

@@ -148,8 +148,8 @@ class CpuStream final : public StreamState {
     auto point = event.point();
     if (point == nullptr) return;
     if (event.device().is_cuda()) {
-      // This stream's thread must not call CUDA: somebody who enqueues for a GPU that waits for this very thread may
-      // be holding CUDA up, with a full queue.
+      // This stream's thread must not call CUDA: somebody who enqueues for a GPU that waits for
+      // this very thread may be holding CUDA up, with a full queue.
       const auto passed = std::make_shared<CpuPoint>();
       point->when_passed(
           [passed](std::exception_ptr failure) { passed->pass(std::move(failure)); });

@@ -28,7 +28,7 @@ void require_device(Device device) {
   fail(ErrorKind::unsupported, "{}", missing_device_text(device, count, cuda_absence_reason()));
 }
 
-Device device_from_name(const char* text) {
+Device device_from_name(const char* text, Presence presence) {
   const std::string_view name = text;
   if (name == "cpu") return Device::cpu();
   if (name == "auto") return cuda_device_count() > 0 ? Device::cuda() : Device::cpu();
@@ -41,7 +41,7 @@ Device device_from_name(const char* text) {
   }
   FOREBAY_REQUIRE(valid, invalid, "device `{}` is not known; use auto, cpu, cuda or cuda:N.", name);
   const Device device = Device::cuda(index);
-  require_device(device);
+  if (presence == Presence::required) require_device(device);
   return device;
 }
 

@@ -9,8 +9,8 @@
 
 namespace forebay {
 
-/// The element types of an array. `u8` is NumPy's uint8, `c64` is
-/// complex64 (two f32). The order is part of the plan's hash: append only.
+/// The element types of an array. `u8` is NumPy's uint8, `c64` is complex64 (two f32). The order is
+/// part of the plan's hash: append only.
 enum class Dtype : std::uint8_t {
   boolean,
   u8,
@@ -34,8 +34,9 @@ inline constexpr Dtype kAllDtypes[] = {Dtype::boolean, Dtype::u8,  Dtype::u16,  
                                        Dtype::i64,     Dtype::f16, Dtype::bf16, Dtype::f32,
                                        Dtype::f64,     Dtype::c64, Dtype::c128};
 
-/// Host storage of the 16-bit floats. Arithmetic happens in float; conversion rounds to nearest even, once also from
-/// double; every NaN becomes 0x7fff, as on CUDA. The conversions have no branches, so that loops over them vectorise.
+/// Host storage of the 16-bit floats. Arithmetic happens in float; conversion rounds to nearest
+/// even, once also from double; every NaN becomes 0x7fff, as on CUDA. The conversions have no
+/// branches, so that loops over them vectorise.
 struct Half {
   std::uint16_t bits = 0;
   Half() = default;
@@ -117,14 +118,14 @@ inline constexpr Dtype dtype_of<std::complex<double>> = Dtype::c128;
 
 namespace detail {
 
-/// `yes` or `no` without a branch: before a choice between results of float arithmetic compilers keep one, as the
-/// unused one might trap.
+/// `yes` or `no` without a branch: before a choice between results of float arithmetic compilers
+/// keep one, as the unused one might trap.
 constexpr std::uint32_t select(bool condition, std::uint32_t yes, std::uint32_t no) {
   return no ^ ((yes ^ no) & (0u - static_cast<std::uint32_t>(condition)));
 }
 
-/// `value` as a float whose last bit says whether anything was lost (round to odd): rounding it once more, to
-/// at most 22 bits, gives what rounding `value` itself gives.
+/// `value` as a float whose last bit says whether anything was lost (round to odd): rounding it
+/// once more, to at most 22 bits, gives what rounding `value` itself gives.
 inline float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   const auto bits = std::bit_cast<std::uint32_t>(nearest);
@@ -137,8 +138,8 @@ inline float round_to_odd(double value) {
 }  // namespace detail
 
 inline Half::Half(float value) {
-  // Scaling overflows to infinity what half cannot hold; adding a power of two then makes the adder round at half's
-  // last bit, which lies higher for subnormal results.
+  // Scaling overflows to infinity what half cannot hold; adding a power of two then makes the adder
+  // round at half's last bit, which lies higher for subnormal results.
   const auto word = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t twice = word + word;  // drops the sign
   const float magnitude = std::bit_cast<float>(word & 0x7fffffffu);

@@ -6,7 +6,8 @@
 
 namespace forebay {
 
-/// A number as the user wrote it: an integer stays exact (never through f64), a float stays a float.
+/// A number as the user wrote it: an integer stays exact (never through f64), a float stays
+/// a float.
 class Number {
  public:
   enum class Kind : std::uint8_t { i64, u64, f64 };

@@ -19,13 +19,13 @@ class RangeBody {
   void (*call_)(const void*, std::int64_t, std::int64_t);
 };
 
-/// Calls `body` on disjoint ranges that cover 0..count, each of at least `grain` (the last may be shorter), on
-/// the oneTBB arena of the calling thread: a CPU stream's own inside its tasks. Returns when all are done;
-/// rethrows the first exception.
+/// Calls `body` on disjoint ranges that cover 0..count, each of at least `grain` (the last may be
+/// shorter), on the oneTBB arena of the calling thread: a CPU stream's own inside its tasks.
+/// Returns when all are done; rethrows the first exception.
 void parallel_for(std::int64_t count, std::int64_t grain, RangeBody body);
 
-/// Like parallel_for, over fixed blocks: block i is i*block..min(count, (i+1)*block), whatever the thread count.
-/// For results that are merged per block in a fixed order.
+/// Like parallel_for, over fixed blocks: block i is i*block..min(count, (i+1)*block), whatever the
+/// thread count. For results that are merged per block in a fixed order.
 void parallel_blocks(std::int64_t count, std::int64_t block, RangeBody body);
 
 /// Threads that parallel_for can use from here.

@@ -19,8 +19,9 @@ class EventPoint {
   /// Blocks the calling thread until the work before the point is done. Safe from any thread, and
   /// after the stream and the event are gone. Errors: what that work failed with (CPU), or device.
   virtual void wait() const = 0;
-  /// Calls `signal` once, when the point has passed, with what the work before it failed with: at once, in the
-  /// thread that passes it, or in one of CUDA's, so `signal` does little, calls no CUDA and does not throw.
+  /// Calls `signal` once, when the point has passed, with what the work before it failed with: at
+  /// once, in the thread that passes it, or in one of CUDA's, so `signal` does little, calls no
+  /// CUDA and does not throw.
   using Signal = std::function<void(std::exception_ptr failure)>;
   virtual void when_passed(Signal signal) const = 0;
 };
@@ -47,8 +48,8 @@ class StreamState {
   /// cudaStream_t on CUDA, null on the CPU.
   virtual void* native() const { return nullptr; }
   /// Later work waits for the event's recording at the time of this call. The event may be of any
-  /// device: a CPU stream waits for `event.point()` to signal; a CUDA stream waits for a CUDA
-  /// event on the device, and for `event.point()` of a CPU event through memory that it sets. When that
+  /// device: a CPU stream waits for `event.point()` to signal; a CUDA stream waits for a CUDA event
+  /// on the device, and for `event.point()` of a CPU event through memory that it sets. When that
   /// point has failed, so has this stream: what it threw is thrown by `synchronize`.
   virtual void wait(const EventState& event) = 0;
   /// `event` is of this stream's device.

@@ -446,6 +446,8 @@ TEST(DeviceNames, Unknown) {
   for (const char* name : {"gpu", "cuda:", "cuda:-1", "cuda:1x", "CPU", ""}) {
     EXPECT_ERROR(device_from_name(name), invalid,
                  "device `" + std::string(name) + "` is not known; use auto, cpu, cuda or cuda:N.");
+    EXPECT_EQ(kit::caught([&] { device_from_name(name, Presence::not_needed); }).kind,
+              ErrorKind::invalid);
   }
 }
 
@@ -459,6 +461,7 @@ TEST(DeviceNames, NotHere) {
   const std::string text =
       missing_device_text(Device::cuda(99), cuda_device_count(), cuda_absence_reason());
   EXPECT_ERROR(device_from_name("cuda:99"), unsupported, text);
+  EXPECT_EQ(device_from_name("cuda:99", Presence::not_needed), Device::cuda(99));
   EXPECT_ERROR(Stream::create(Device::cuda(99)), unsupported, text);
   EXPECT_ERROR(Event::create(Device::cuda(99)), unsupported, text);
   EXPECT_ERROR(Stream::borrow_cuda(nullptr, 99), unsupported, text);

@@ -68,8 +68,8 @@ constexpr Dims dense_strides(const Dims& shape) {
   return strides;
 }
 
-/// An array without ownership: plain data, what bodies and kernels see. `data` points at the element
-/// with index zero on every axis; strides are in elements and may be 0 or negative.
+/// An array without ownership: plain data, what bodies and kernels see. `data` points at the
+/// element with index zero on every axis; strides are in elements and may be 0 or negative.
 struct ArrayView {
   void* data = nullptr;
   Dtype dtype = Dtype::f32;
@@ -86,7 +86,8 @@ struct ArrayView {
   }
 };
 
-/// True when the elements lie dense in row-major order. Axes of extent 1 do not count; an empty view is dense.
+/// True when the elements lie dense in row-major order. Axes of extent 1 do not count; an empty
+/// view is dense.
 constexpr bool is_dense(const Dims& shape, const Dims& strides) {
   std::int64_t step = 1;
   for (int axis = shape.rank - 1; axis >= 0; --axis) {
@@ -101,15 +102,18 @@ constexpr bool is_dense(const ArrayView& view) { return is_dense(view.shape, vie
 // View algebra: pure functions that return another view of the same memory.
 // Errors: invalid, naming the shape and the argument.
 
-/// Axis `axes[i]` of `view` becomes axis i. `axes` is a permutation of 0..rank-1; negative values count from the end.
+/// Axis `axes[i]` of `view` becomes axis i. `axes` is a permutation of 0..rank-1; negative values
+/// count from the end.
 ArrayView permute(const ArrayView& view, const Dims& axes);
 
-/// Elements start, start+step, .. before stop on `axis`, with NumPy's clamping; `step` may be negative, not 0.
-/// Negative positions count from the end; INT64_MIN and INT64_MAX stand for an open end (x[::-1] is INT64_MAX, INT64_MIN, -1).
+/// Elements start, start+step, .. before stop on `axis`, with NumPy's clamping; `step` may be
+/// negative, not 0. Negative positions count from the end; INT64_MIN and INT64_MAX stand for an
+/// open end (x[::-1] is INT64_MAX, INT64_MIN, -1).
 ArrayView slice(const ArrayView& view, int axis, std::int64_t start, std::int64_t stop,
                 std::int64_t step = 1);
 
-/// Repeats axes of extent 1 (and missing leading axes) to `shape` with stride 0, by NumPy's broadcasting.
+/// Repeats axes of extent 1 (and missing leading axes) to `shape` with stride 0, by NumPy's
+/// broadcasting.
 ArrayView broadcast_to(const ArrayView& view, const Dims& shape);
 
 /// Whether `reshape` can keep the memory: NumPy's rule for a view without a copy.
@@ -128,7 +132,8 @@ void check_shape(const Dims& shape, Dtype dtype);
 /// The common shape of two by NumPy's broadcasting. Errors: invalid, naming both shapes.
 Dims broadcast_shapes(const Dims& a, const Dims& b);
 
-/// `axis` counted from the end when negative. Errors: invalid outside -rank..rank-1, naming the rank.
+/// `axis` counted from the end when negative. Errors: invalid outside -rank..rank-1, naming
+/// the rank.
 int resolve_axis(int axis, int rank);
 
 }  // namespace forebay

@@ -35,8 +35,9 @@ constexpr Dtype work_type(Dtype input, Dtype result) {
 Dims dims_of(std::string_view op, std::string_view argument, const std::vector<std::int64_t>& list);
 
 /// `axis` of an input `x` of this shape, counted from 0; negative ones count from the last.
-/// Errors: invalid, "fft: `axis` names axis 2, but `x` has shape (4, 5); its axes are -2 to 1.", and
-/// "argmax: `axis` names axis -1, but `x` is a scalar, shape (); it must have at least one axis."
+/// Errors: invalid,
+/// "fft: `axis` names axis 2, but `x` has shape (4, 5); its axes are -2 to 1." or
+/// "fft: `axis` names axis -1, but `x` is a scalar, shape (); it must have at least one axis."
 int checked_axis(std::string_view op, std::string_view argument, std::int64_t axis,
                  const Dims& shape);
 

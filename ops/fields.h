@@ -23,7 +23,8 @@ struct Reals {
   Reals(std::initializer_list<double> list) : values(list) {}
 };
 
-/// An array that belongs to the settings: given directly in C++, as the path of a .npy file in YAML.
+/// An array that belongs to the settings: given directly in C++, as the path of a .npy file
+/// in YAML.
 struct ConstantArray {
   Array array;
   std::string path;
@@ -41,11 +42,12 @@ struct Field {
   bool required = false;
 };
 
-/// Walks the settings of an op: YAML binding, bounds, `explain`, the JSON schema, printing and hashing are
-/// each one subclass. A settings struct is an aggregate with one member `void fields(FieldVisitor&)`.
+/// Walks the settings of an op: YAML binding, bounds, `explain`, the JSON schema, printing and
+/// hashing are each one subclass. A settings struct is an aggregate with one member
+/// `void fields(FieldVisitor&)`.
 ///
-/// An enum is visited through `std::span<const std::string_view> names_of(E)`, found by its namespace, whose
-/// entries stand in the order of the enumerators 0, 1, ...
+/// An enum is visited through `std::span<const std::string_view> names_of(E)`, found by its
+/// namespace, whose entries stand in the order of the enumerators 0, 1, ...
 class FieldVisitor {
  public:
   virtual ~FieldVisitor() = default;

@@ -34,9 +34,8 @@ std::vector<expr::Expr> Op::lower(std::span<const expr::Expr> inputs,
 
 expr::Program Problem::load(std::size_t i) const {
   const expr::Expr plain =
-      prologue.empty()
-          ? expr::Expr::leaf(static_cast<int>(i), inputs[i].dtype, inputs[i].shape)
-          : prologue[i];
+      prologue.empty() ? expr::Expr::leaf(static_cast<int>(i), inputs[i].dtype, inputs[i].shape)
+                       : prologue[i];
   return expr::compile({&plain, 1});
 }
 

@@ -25,8 +25,8 @@ struct BatchInfo {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
   ArrayView sample_ids;  ///< i64 [batch size], on the device of the step
-  /// i64 [2]: epoch and batch, on the device of the step. A CUDA body that depends on them reads them from here:
-  /// its launches are replayed for later batches with the scalars of the first.
+  /// i64 [2]: epoch and batch, on the device of the step. A CUDA body that depends on them reads
+  /// them from here: its launches are replayed for later batches with the scalars of the first.
   ArrayView position;
 };
 
@@ -37,29 +37,30 @@ struct Launch {
   const BatchInfo* batch = nullptr;  ///< null outside a pipeline
 };
 
-/// A kernel op prepared for one set of shapes on one device: compiled kernels, library plans, constants.
-/// Prepared once, run for every batch, from one stream at a time.
+/// A kernel op prepared for one set of shapes on one device: compiled kernels, library plans,
+/// constants. Prepared once, run for every batch, from one stream at a time.
 class Body {
  public:
   virtual ~Body() = default;
   virtual std::size_t scratch_bytes() const { return 0; }
   /// CUDA: enqueues on launch.stream and returns; allocates nothing, waits for nothing.
-  /// CPU: runs inside a task of launch.stream and returns when done; uses parallel_for for its tiles.
-  /// Inputs (the step's sources) and outputs are dense and have the shapes and dtypes of the Problem; they do not
-  /// overlap.
+  /// CPU: runs in a task of launch.stream and returns when done; uses parallel_for for its tiles.
+  /// Inputs (the step's sources) and outputs are dense, do not overlap, and have the shapes and
+  /// dtypes of the Problem.
   virtual void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
                    const Launch& launch) = 0;
 };
 
-/// What `prepare` is asked for: the op on arrays of these specs, with what the planner fused into it.
-/// A body's `run` gets the step's sources. Nothing fused: they are the op's inputs, dense.
+/// What `prepare` is asked for: the op on arrays of these specs, with what the planner fused into
+/// it. A body's `run` gets the step's sources. Nothing fused: they are the op's inputs, dense.
 struct Problem {
   std::vector<ArraySpec> inputs;
   std::vector<ArraySpec> outputs;  ///< as `infer` gave them
-  /// For each input, its elements as an expression over the step's sources. Empty: sources are the inputs.
+  /// For each input, its elements as an expression over the step's sources. Empty: sources
+  /// are the inputs.
   std::vector<expr::Expr> prologue = {};
-  /// What is stored for output 0, same shape: an expression whose source 0 is the op's own result, dense, and whose
-  /// source 1 + i is the step's source i. Invalid: the result itself.
+  /// What is stored for output 0, same shape: an expression whose source 0 is the op's own result,
+  /// dense, and whose source 1 + i is the step's source i. Invalid: the result itself.
   expr::Expr epilogue = {};
 
   /// How input `i` is read and output 0 written, whatever is fused: a program with one output.
@@ -69,8 +70,8 @@ struct Problem {
   ArraySpec stored() const;
 };
 
-/// Which pointwise neighbours a kernel op's body on a device takes in. Only for bodies that read inputs through
-/// Problem::load and write output 0 through Problem::store.
+/// Which pointwise neighbours a kernel op's body on a device takes in. Only for bodies that read
+/// inputs through Problem::load and write output 0 through Problem::store.
 struct Fusion {
   bool prologue = false;
   bool epilogue = false;
@@ -97,9 +98,11 @@ class Op {
   }
   const void* raw_settings() const { return settings_.get(); }
 
-  /// Shapes and dtypes of the outputs. Pure. Errors: invalid and unsupported, with the op's name first.
+  /// Shapes and dtypes of the outputs. Pure. Errors: invalid and unsupported, with the op's
+  /// name first.
   std::vector<ArraySpec> infer(std::span<const ArraySpec> inputs) const;
-  /// One expression for each output, or nothing when the op (with these settings) has a body instead.
+  /// One expression for each output, or nothing when the op (with these settings) has a
+  /// body instead.
   std::vector<expr::Expr> lower(std::span<const expr::Expr> inputs, Materialise& materialise) const;
 
  private:
@@ -107,8 +110,8 @@ class Op {
   std::shared_ptr<const void> settings_;
 };
 
-/// Makes an expression dense memory, for index maps that the memory's layout does not allow (a reshape of a
-/// permuted array): the planner adds a step, an eager call a temporary.
+/// Makes an expression dense memory, for index maps that the memory's layout does not allow (a
+/// reshape of a permuted array): the planner adds a step, an eager call a temporary.
 class Materialise {
  public:
   virtual ~Materialise() = default;
@@ -120,11 +123,11 @@ struct OpDef {
   std::string_view name = {};     ///< NumPy's, where it has one
   std::string_view summary = {};  ///< one sentence
   std::string_view alias = {};    ///< another library's name, accepted with a note
-  std::string_view example =
-      {};  ///< a stage as YAML, "{op: clip, min: -3, max: 3}": `explain` prints it, tests run it
+  /// A stage as YAML, "{op: clip, min: -3, max: 3}": `explain` prints it, tests run it.
+  std::string_view example = {};
   std::vector<std::string_view> inputs = {"x"};  ///< names for errors and `explain`
-  /// Likewise. A stage names as many as it wants, from the first; `infer` gives all, and a body gets a null data
-  /// pointer for those that nobody reads.
+  /// Likewise. A stage names as many as it wants, from the first; `infer` gives all, and a body
+  /// gets a null data pointer for those that nobody reads.
   std::vector<std::string_view> outputs = {"out"};
   int optional_inputs = 0;  ///< how many of the last inputs may be left out
 
@@ -132,22 +135,24 @@ struct OpDef {
   void (*fields)(void* settings, FieldVisitor& visitor) = nullptr;
   std::vector<ArraySpec> (*infer)(const void* settings,
                                   std::span<const ArraySpec> inputs) = nullptr;
-  /// Pointwise ops and index maps: one expression for each output. Null for kernel ops, which have bodies instead;
-  /// an op that is pointwise only with some settings returns nothing for the others (normalize with constants).
+  /// Pointwise ops and index maps: one expression for each output. Null for kernel ops, which have
+  /// bodies instead; an op that is pointwise only with some settings returns nothing for the others
+  /// (normalize with constants).
   std::vector<expr::Expr> (*lower)(const void* settings, std::span<const expr::Expr> inputs,
                                    Materialise& materialise) = nullptr;
-  /// Kernel ops: what a body on `device` fuses, with these settings and shapes. Null: nothing. Needs no device.
+  /// Kernel ops: what a body on `device` fuses, with these settings and shapes. Null: nothing.
+  /// Needs no device.
   Fusion (*fuses)(const void* settings, const Problem& problem, DeviceKind device) = nullptr;
-  /// Whether a row of the result depends on other rows of the batch (axis 0), so that it changes with the batch size
-  /// and the order: `plan` says so. Null: only results without a batch axis do.
+  /// Whether a row of the result depends on other rows of the batch (axis 0), so that it changes
+  /// with the batch size and the order: `plan` says so. Null: only results without a batch axis do.
   bool (*mixes_samples)(const void* settings, std::span<const ArraySpec> inputs) = nullptr;
 };
 
 using PrepareFn = std::unique_ptr<Body>(const Op& op, const Problem& problem,
                                         const Context& context);
 
-/// One row of the registry that CMake generates from the folders of ops/. A body is null where its source file
-/// does not exist or was left out of this build.
+/// One row of the registry that CMake generates from the folders of ops/. A body is null where its
+/// source file does not exist or was left out of this build.
 struct OpEntry {
   OpDef def;                  ///< `<op>_def()` in <op>.cpp
   PrepareFn* cpu = nullptr;   ///< `<op>_cpu` in <op>_cpu.cpp

@@ -48,8 +48,8 @@ struct Slices {
   std::int64_t columns = 1;  ///< innermost kept axis: neighbours in memory are in different slices
   std::int64_t rows = 1;     ///< innermost reduced axis: `columns` elements apart
   std::int64_t groups = 1;   ///< indices of the other kept axes: slice = group * columns + column
-  std::int64_t outer =
-      1;  ///< positions on the other reduced axes: position = outer position * rows + row
+  /// Positions on the other reduced axes: position = outer position * rows + row.
+  std::int64_t outer = 1;
   std::int64_t kept_count = 0;
   std::int64_t reduced_count = 0;
   Axis kept[kMaxRank / 2];     ///< innermost first, without the columns

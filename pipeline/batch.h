@@ -14,9 +14,9 @@ class Lease;  // pipeline/lease.h
 
 /// Named arrays of one batch, and the lease on the slot that holds them.
 ///
-/// The arrays share the lease: the slot is reused only when the last array (and the Batch) is gone, and then only
-/// behind the work that the consumer's streams had enqueued by that moment. Dropping the last reference is safe on
-/// any thread, after the pipeline is gone, and at process exit.
+/// The arrays share the lease: the slot is reused only when the last array (and the Batch) is gone,
+/// and then only behind the work that the consumer's streams had enqueued by that moment. Dropping
+/// the last reference is safe on any thread, after the pipeline is gone, and at process exit.
 class Batch {
  public:
   Batch() = default;
@@ -28,7 +28,8 @@ class Batch {
   std::int64_t step() const;  ///< within the epoch
   /// Dataset indices of the rows, in order.
   std::span<const std::int64_t> sample_ids() const;
-  /// Another stream will read these arrays: it waits for the batch now, and reuse waits for it later.
+  /// Another stream will read these arrays: it waits for the batch now, and reuse waits for
+  /// it later.
   void record_stream(const Stream& stream) const;
   bool valid() const { return lease_ != nullptr; }
 

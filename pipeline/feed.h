@@ -51,8 +51,8 @@ class Feed {
 
   // Consumer.
 
-  /// The batch that `pop` will give. No value at the end of an epoch, once: the next call is about the
-  /// next epoch. Errors: as pop.
+  /// The batch that `pop` will give. No value at the end of an epoch, once: the next call is about
+  /// the next epoch. Errors: as pop.
   std::optional<BatchPosition> upcoming();
   /// Waits for the next batch. Errors: the first failure, from then on each time; cancelled after
   /// `stop`.

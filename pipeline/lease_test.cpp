@@ -245,8 +245,8 @@ TEST_P(LeaseTest, ATaskOfTheConsumersOwnStreamMayHoldTheLastReference) {
 
 TEST_P(LeaseTest, PoisonShowsUseAfterRelease) {
   auto source = std::make_shared<CountingSource>(600);
-  Gate gate;  // the producer stands still in the third batch, so that nobody fills the slot that
-              // comes back
+  // The producer stands still in the third batch, so that nobody fills the slot that comes back
+  Gate gate;
   source->on_read_ = [&](std::span<const std::int64_t> indices) {
     if (indices[0] >= 12) gate.wait();
   };

@@ -1,5 +1,5 @@
-// Copies, stages and training run beside each other: shown by holding one of them back on the device and seeing
-// the others get on. No clock decides.
+// Copies, stages and training run beside each other: shown by holding one of them back on the
+// device and seeing the others get on. No clock decides.
 #include "kit/kit.h"
 
 #include <forebay/pipeline/fixture_test.h>

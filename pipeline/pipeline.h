@@ -17,16 +17,17 @@ class PipelineBuilder;
 struct Options {
   MemoryPtr memory = {};    ///< of the slots on the pipeline's device; its default pool when null
   bool time_steps = false;  ///< measure each step (events around it; CUDA graphs off)
-  bool poison =
-      false;  ///< fill a slot with 0xFF when it is returned, so that use after release shows
+  /// Fill a slot with 0xFF when it is returned, so that use after release shows.
+  bool poison = false;
   bool cuda_graphs = true;  ///< replay the GPU part of a batch as one graph
 };
 
-/// A declared pipeline, ready to deliver batches. Moveable; several may live in one process.
-/// Made from a file or with the builder; threads and memory start with the first batch that is asked for.
+/// A declared pipeline, ready to deliver batches. Moveable; several may live in one process. Made
+/// from a file or with the builder; threads and memory start with the first batch asked for.
 class Pipeline {
  public:
-  /// Reads, checks and compiles a YAML file. Errors: every mistake in it at once, with file:line:column.
+  /// Reads, checks and compiles a YAML file.
+  /// Errors: every mistake in it at once, with file:line:column.
   static Pipeline from_file(const std::string& path, const Options& options = {});
   static Pipeline from_spec(Spec spec, const Options& options = {});
   static PipelineBuilder build();  // pipeline/builder.h
@@ -41,16 +42,18 @@ class Pipeline {
   Device device() const;
   std::int64_t steps_per_epoch() const;
 
-  /// Before the first batch: the slots' memory, such as LibTorch's own allocator. Ignored when Options named one.
+  /// Before the first batch: the slots' memory, such as LibTorch's own allocator. Ignored when
+  /// Options named one.
   void set_default_memory(const MemoryPtr& memory);
 
   /// Goes to the start of `epoch`; batches of another epoch that were prepared ahead are dropped.
   /// Without a call the first epoch is 0.
   void start_epoch(std::int64_t epoch);
-  /// The next batch of the epoch, ordered before later work on `consumer`; no value at the end of the epoch (the
-  /// call after that begins the next epoch). On CUDA the host does not wait for the device.
-  /// Errors: the first failure of any part, with stage, samples and batch; resource when the consumer holds more
-  /// batches than `max_held_batches`; cancelled after `stop`.
+  /// The next batch of the epoch, ordered before later work on `consumer`; no value at the end
+  /// of the epoch (the call after that begins the next epoch). On CUDA the host does not wait
+  /// for the device.
+  /// Errors: the first failure of any part, with stage, samples and batch; resource when the
+  /// consumer holds more batches than `max_held_batches`; cancelled after `stop`.
   std::optional<Batch> next(const Stream& consumer);
   /// The same for a consumer on the host: returns when the batch is complete.
   std::optional<Batch> next();

@@ -217,6 +217,7 @@ class Planner {
       if (!shared && spec_.fuse) continue;
       const std::size_t before = drafts_.size();
       const int value = dense(lazy, version.name);
+      lazy.pending.clear();
       if (shared && drafts_.size() > before) {
         drafts_.explain(value, fmt::format("`{}` of {} is written to memory: it is read {} times",
                                            version.name, stage_title(spec_, i), version.uses()));

@@ -12,7 +12,8 @@
 
 namespace forebay {
 
-/// One named field of the samples: an array of `shape` and `dtype` for each sample (rank 0 for a scalar label).
+/// One named field of the samples: an array of `shape` and `dtype` for each sample (rank 0 for a
+/// scalar label).
 struct Column {
   std::string name;
   Dtype dtype = Dtype::f32;
@@ -26,12 +27,14 @@ class Source {
   /// Samples in all; indices are 0..size()-1.
   virtual std::int64_t size() const = 0;
   virtual const std::vector<Column>& columns() const = 0;
-  /// Writes the samples `indices` to `targets`: one dense host array [indices.size(), column shape] for each
-  /// column, in order. Called from several threads at once on disjoint targets.
-  /// Errors: whatever it throws ends the epoch; `next()` rethrows it with the samples and the batch named.
+  /// Writes the samples `indices` to `targets`: one dense host array [indices.size(), column shape]
+  /// for each column, in order. Called from several threads at once on disjoint targets.
+  /// Errors: whatever it throws ends the epoch; `next()` rethrows it with the samples and
+  /// the batch named.
   virtual void read(std::span<const std::int64_t> indices,
                     std::span<const ArrayView> targets) const = 0;
-  /// What kind of source it is and where from, for `plan` and messages: "npy data/x.npy, data/y.npy".
+  /// What kind of source it is and where from, for `plan` and messages, such as
+  /// "npy data/x.npy, data/y.npy".
   virtual std::string describe() const = 0;
   /// Fewest samples worth a reader task of their own.
   virtual std::int64_t grain() const { return 16; }
@@ -40,7 +43,8 @@ class Source {
 using SourcePtr = std::shared_ptr<const Source>;
 
 /// Samples along axis 0 of host arrays; strided arrays are fine. Shares the arrays' memory.
-/// Errors: invalid for arrays of rank 0, of different lengths, not on the CPU, or two columns of one name.
+/// Errors: invalid for arrays of rank 0, of different lengths, not on the CPU, or two
+/// columns of one name.
 SourcePtr array_source(std::vector<std::pair<std::string, Array>> columns);
 
 /// Samples from a function that writes sample `index` to one host array for each column.
@@ -50,13 +54,15 @@ SourcePtr callback_source(
     std::string description = "callback");
 
 /// Samples along axis 0 of .npy files, memory-mapped; format versions 1 to 3, any byte order.
-/// Errors: io for a missing, short or malformed file; unsupported for Fortran order, objects, pickles, records
-/// and strings; invalid for rank 0 or unequal lengths. Each text names the file and what was found.
+/// Errors: io for a missing, short or malformed file; unsupported for Fortran order, objects,
+/// pickles, records and strings; invalid for rank 0 or unequal lengths. Each text names the file
+/// and what was found.
 SourcePtr npy_source(std::vector<std::pair<std::string, std::string>> columns_and_paths);
 
 /// A whole .npy file as a host array. Errors: as npy_source.
 Array read_npy(const std::string& path);
-/// Writes a dense host array as .npy, format version 1 (little endian). Errors: io, naming the file.
+/// Writes a dense host array as .npy, format version 1 (little endian). Errors: io, naming
+/// the file.
 void write_npy(const std::string& path, const ArrayView& array);
 
 }  // namespace forebay

@@ -20,8 +20,8 @@ struct Position {
 /// `train.yaml:14:16`, or empty.
 std::string to_string(const Position& position);
 
-/// One op in the pipeline. Names that are not given follow the dataflow rule: a stage reads what the stage before
-/// it wrote (the first one the first column) and rebinds the name it read.
+/// One op in the pipeline. Names that are not given follow the dataflow rule: a stage reads what
+/// the stage before it wrote (the first one the first column) and rebinds the name it read.
 struct StageSpec {
   Op op;
   std::vector<std::string> inputs;

@@ -6,7 +6,8 @@
 
 namespace forebay {
 
-/// What an executor has done since it was made. Times in milliseconds of wall clock unless said otherwise.
+/// What an executor has done since it was made. Times in milliseconds of wall clock unless
+/// said otherwise.
 struct Stats {
   std::int64_t batches = 0;      ///< delivered
   std::int64_t samples = 0;      ///< delivered
@@ -14,8 +15,8 @@ struct Stats {
   double read_ms = 0;            ///< the source filled slots
   double blocked_ms = 0;         ///< the producer waited for a free slot: back-pressure
   std::size_t copied_bytes = 0;  ///< host to device
-  std::size_t returned_bytes =
-      0;  ///< device to host on the data path; 0 unless a stage is placed on the CPU behind a GPU
+  /// Device to host on the data path; 0 unless a stage is placed on the CPU behind a GPU.
+  std::size_t returned_bytes = 0;
   int slots = 0;  ///< allocated
   struct Step {
     std::string label;

@@ -1,5 +1,6 @@
-// Every op of the registry x device x dtype x layout x size. The values themselves are checked against oracles in each
-// op's own test; here one device and layout must agree with every other, and nothing may be skipped in silence.
+// Every op of the registry x device x dtype x layout x size. The values themselves are checked
+// against oracles in each op's own test; here one device and layout must agree with every other,
+// and nothing may be skipped in silence.
 #include "kit/kit.h"
 
 #include <cmath>
@@ -28,7 +29,8 @@ std::vector<Case> cases() {
   return all;
 }
 
-/// Shapes that some op's example accepts: ranks 1 to 4, extents of 0, 1, around a warp and past a tile.
+/// Shapes that some op's example accepts: ranks 1 to 4, extents of 0, 1, around a warp and
+/// past a tile.
 const std::vector<Dims> kShapes = {{0},        {1},         {7},       {1025},       {3, 5},
                                    {8, 8},     {0, 8},      {33, 31},  {64, 257},    {2, 3, 4},
                                    {5, 1, 33}, {3, 8, 8},   {2, 0, 4}, {2, 3, 5, 7}, {2, 8, 8, 3},
@@ -38,7 +40,8 @@ std::vector<ArraySpec> specs(const OpDef& def, Dtype dtype, const Dims& shape) {
   return std::vector<ArraySpec>(def.inputs.size(), ArraySpec{dtype, shape});
 }
 
-/// The largest finite magnitude of the values: the scale that rounding errors of sums are measured against.
+/// The largest finite magnitude of the values: the scale that rounding errors of sums are
+/// measured against.
 double scale(const Array& host) {
   double largest = 0;
   for (const auto& value : kit::complex_values(host)) {

@@ -1,4 +1,5 @@
-// Compiles the device code of every op for every architecture we support, on a machine without a GPU.
+// Compiles the device code of every op for every architecture we support, on a machine
+// without a GPU.
 #include "kit/kit.h"
 
 #include <forebay/array/cuda/kernel.h>

@@ -11,10 +11,12 @@ namespace forebay::cuda {
 
 using Owners = std::vector<std::shared_ptr<const void>>;
 
-/// What the graph that this thread is capturing must hold while it can be replayed; null outside a capture.
+/// What the graph that this thread is capturing must hold while it can be replayed; null
+/// outside a capture.
 inline thread_local Owners* captured_owners = nullptr;
 
-/// True while work put on `stream` goes into a graph. False when CUDA cannot tell: the next call on such a stream fails.
+/// True while work put on `stream` goes into a graph. False when CUDA cannot tell: the next call on
+/// such a stream fails.
 inline bool is_capturing(cudaStream_t stream) noexcept {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(stream, &status) == cudaSuccess)

@@ -43,8 +43,8 @@ Presence find_devices() {
 }
 
 const Presence& presence() {
-  static const Presence& found =
-      *new Presence(find_devices());  // never destroyed: asked for during exit too
+  // never destroyed: asked for during exit too
+  static const Presence& found = *new Presence(find_devices());
   return found;
 }
 

@@ -37,7 +37,8 @@ class DeviceGuard {
 /// whichever it is.
 int device_in_use();
 
-/// Internal: a function of the CUDA driver (as of 12.0), found through the runtime, since libcuda is not linked.
+/// Internal: a function of the CUDA driver (as of 12.0), found through the runtime, since libcuda
+/// is not linked.
 /// Errors: device when the driver has none of that name.
 void* driver_function(const char* name);
 

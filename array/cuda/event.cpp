@@ -15,7 +15,8 @@
 namespace forebay::cuda {
 namespace {
 
-/// Streams that each wait for one event at a time, so that no wait is behind another. Never destroyed.
+/// Streams that each wait for one event at a time, so that no wait is behind another. Never
+/// destroyed.
 class Helpers {
  public:
   cudaStream_t take(int device) {
@@ -97,7 +98,8 @@ void CudaPoint::when_passed(Signal signal) const {
   auto call = std::make_unique<Call>(Call{std::move(signal), device_});
   HelperPtr helper(helpers().take(device_));
   check(cudaStreamWaitEvent(helper.get(), event_, cudaEventWaitDefault), "cudaStreamWaitEvent");
-  // Not cudaLaunchHostFunc: that calls nobody after the device has failed, and who waits would wait for good.
+  // Not cudaLaunchHostFunc: that calls nobody after the device has failed, and who waits would
+  // wait for good.
   check(cudaStreamAddCallback(helper.get(), Call::run, call.get(), 0), "cudaStreamAddCallback");
   call.release();
   helper.release();  // `Call::run` puts it back
@@ -131,7 +133,8 @@ std::shared_ptr<const EventPoint> CudaEvent::point() const {
 
 void CudaEvent::record(cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
-  // New holders come under the lock only, so one that goes meanwhile costs no more than a needless event.
+  // New holders come under the lock only, so one that goes meanwhile costs no more than a
+  // needless event.
   if (point_.use_count() > 1) point_ = std::make_shared<CudaPoint>(device_, flags_);
   point_->record(stream);
   recorded_ = true;

@@ -104,8 +104,8 @@ struct Place {
 
 Place& place_of(const std::string& key, int device) {
   static std::mutex mutex;
-  static auto& places =
-      *new std::map<std::pair<std::string, int>, Place>;  // never destroyed, nor are the kernels
+  // never destroyed, nor are the kernels
+  static auto& places = *new std::map<std::pair<std::string, int>, Place>;
   const std::lock_guard lock(mutex);
   return places[{key, device}];
 }

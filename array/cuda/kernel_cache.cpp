@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file is this, the hash of the code in 32 digits, and the code: a short, torn or altered file
-/// is seen by the hash.
+/// A file is this, the hash of the content in 32 digits, and the content: a short, torn or altered file is seen by
+/// the hash.
 constexpr std::string_view kMagic = "forebay kernel 1\n";
 
 std::string hash_of(std::string_view code) {
@@ -66,6 +66,15 @@ void write_entry(const fs::path& path, const std::string& code) {
 
 }  // namespace
 
+std::optional<std::string> read_cached(const std::string& name) {
+  const std::optional<fs::path> folder = cache_folder();
+  return folder ? read_entry(*folder / name) : std::nullopt;
+}
+
+void write_cached(const std::string& name, const std::string& content) {
+  if (const std::optional<fs::path> folder = cache_folder()) write_entry(*folder / name, content);
+}
+
 std::string kernel_key(const KernelSource& source, int architecture) {
   static const Hash compiler = [] {
     Hash hash;
@@ -82,13 +91,11 @@ std::string kernel_key(const KernelSource& source, int architecture) {
 }
 
 std::string cached_cubin(const KernelSource& source, int architecture) {
-  const std::optional<fs::path> folder = cache_folder();
-  if (!folder) return compile_kernel(source, architecture);
-  const fs::path path = *folder / fmt::format("{}-sm_{}-{}.cubin", source.name, architecture,
-                                              kernel_key(source, architecture));
-  if (std::optional<std::string> code = read_entry(path)) return *std::move(code);
+  const std::string name =
+      fmt::format("{}-sm_{}-{}.cubin", source.name, architecture, kernel_key(source, architecture));
+  if (std::optional<std::string> code = read_cached(name)) return *std::move(code);
   std::string code = compile_kernel(source, architecture);
-  write_entry(path, code);
+  write_cached(name, code);
   return code;
 }
 

@@ -135,8 +135,8 @@ bool is_pageable(const void* host) {
 }  // namespace
 
 MemoryPtr pinned_memory() {
-  static const auto& memory =
-      *new MemoryPtr(std::make_shared<PinnedMemory>());  // arrays may outlive main
+  // arrays may outlive main
+  static const auto& memory = *new MemoryPtr(std::make_shared<PinnedMemory>());
   return memory;
 }
 

@@ -1,5 +1,6 @@
-// Put before every kernel by load_kernel. Includes nothing, so it must stay small: it is compiled with each.
-// Functions here are device functions (-default-device); nothing is contracted to fused multiply-adds.
+// Put before every kernel by load_kernel. Includes nothing, so it must stay small: it is compiled
+// with each. Functions here are device functions (-default-device); nothing is contracted to fused
+// multiply-adds.
 
 // ---- Types: named like the dtypes. `bool` is C++'s, one byte.
 using u8 = unsigned char;
@@ -44,7 +45,8 @@ template <class T> constexpr bool same<T, T> = true;
 template <class T> constexpr bool is_16bit_float = same<T, f16> || same<T, bf16>;
 template <class T> constexpr bool is_float = is_16bit_float<T> || same<T, f32> || same<T, f64>;
 template <class T> constexpr bool is_complex = same<T, c64> || same<T, c128>;
-template <class T> constexpr bool is_integer = !is_float<T> && !is_complex<T>;  // bool is one, of 0..1
+// bool is one, of 0..1
+template <class T> constexpr bool is_integer = !is_float<T> && !is_complex<T>;
 template <class T> constexpr bool is_signed = T(-1) < T(0);
 
 /// The least and the greatest value of an integer type.
@@ -85,12 +87,14 @@ inline f32 abs(c64 x) {
   return f32(sqrt(re * re + im * im));
 }
 
-// ---- NaN-propagating minimum and maximum, as NumPy's: NaN in either gives NaN; of equal values, the second.
+// ---- NaN-propagating minimum and maximum, as NumPy's: NaN in either gives NaN; of equal
+// values, the second.
 template <class T> T minimum(T x, T y) { return x < y || x != x ? x : y; }
 template <class T> T maximum(T x, T y) { return x > y || x != x ? x : y; }
 
 // ---- Casts.
-/// `x` rounded to odd: what is lost sets the last bit, so that rounding again, to f16 or bf16, is as if once.
+/// `x` rounded to odd: what is lost sets the last bit, so that rounding again, to f16 or bf16,
+/// is as if once.
 inline f32 with_sticky(f32 x, bool exact) { return exact ? x : __uint_as_float(__float_as_uint(x) | 1); }
 inline f32 round_to_odd(f64 x) {
   const f32 y = __double2float_rz(x);
@@ -117,13 +121,15 @@ To clamp_integer(From x) {
 /// f32 or f64 to integer, toward zero, clamped to the range of To; NaN gives 0.
 template <class To, class From>
 To clamp_float(From x) {
-  constexpr From end = From(kGreatest<To> / 2 + 1) * 2;  // one past the greatest: exact, unlike the greatest
+  // one past the greatest: exact, unlike the greatest
+  constexpr From end = From(kGreatest<To> / 2 + 1) * 2;
   if (x != x) return 0;
   return x >= end ? kGreatest<To> : x <= From(kLeast<To>) ? kLeast<To> : To(x);
 }
 
-/// The cast of arrays. To an integer: toward zero, clamped, NaN to 0. To a float: rounded once to nearest even, so
-/// that too large values become infinite. To bool: x != 0 (NaN is true). A real is a complex with imaginary part 0.
+/// The cast of arrays. To an integer: toward zero, clamped, NaN to 0. To a float: rounded once to
+/// nearest even, so that too large values become infinite. To bool: x != 0 (NaN is true). A real is
+/// a complex with imaginary part 0.
 template <class To, class From>
 To saturate_cast(From x) {
   static_assert(is_complex<To> || !is_complex<From> || same<To, bool>,
@@ -187,7 +193,8 @@ T warp_reduce(T x, Op op) {
   return x;
 }
 
-/// op over the block's values in a fixed order; every thread gets the result. `shared` has a T for each warp.
+/// op over the block's values in a fixed order; every thread gets the result. `shared` has a T
+/// for each warp.
 template <class T, class Op>
 T block_reduce(T x, Op op, T* shared) {
   x = warp_reduce(x, op);

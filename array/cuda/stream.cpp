@@ -13,9 +13,10 @@
 namespace forebay::cuda {
 namespace {
 
-/// Holds owners until a stream has passed a point. They are dropped in the threads that call it, never in a
-/// host function, where a deleter could not call CUDA. One for all streams: an owner may hold a handle of the
-/// stream that it is kept for, which would keep itself alive through a keeper of that stream.
+/// Holds owners until a stream has passed a point. They are dropped in the threads that call it,
+/// never in a host function, where a deleter could not call CUDA. One for all streams: an owner may
+/// hold a handle of the stream that it is kept for, which would keep itself alive through a keeper
+/// of that stream.
 class Keeper {
  public:
   void keep(std::shared_ptr<const void> owner, int device, cudaStream_t stream) {

@@ -13,8 +13,8 @@ int main() try {
   const Array host = Array::from({2, 3}, std::vector<float>{-9, -1, 0, 1, 2, 9});
   const Array x = copy_to(host, context);
   const Array clipped = clip(x, {.min = -3, .max = 3}, context);
-  const Array rows =
-      normalize(clipped, {.per_sample = true}, context);  // each row to mean 0 and deviation 1
+  // Each row to mean 0 and deviation 1.
+  const Array rows = normalize(clipped, {.per_sample = true}, context);
 
   // Without a copy into another library's hands, and back.
   const Array same = from_dlpack(to_dlpack(rows));

@@ -254,8 +254,8 @@ TEST_P(HandOff, HeldTensorsKeepTheirBytesWhileLaterBatchesCome) {
 
 TEST_P(HandOff, SlotsComeBackFromOtherThreads) {
   SKIP_WITHOUT(GetParam());
-  Pipeline pipeline =
-      this->pipeline(/*held=*/2);  // a slot that is not returned makes `next` refuse
+  // A slot that is not returned makes `next` refuse.
+  Pipeline pipeline = this->pipeline(/*held=*/2);
   for (int epoch = 0; epoch < 3; ++epoch) {
     for (auto& batch : torch::batches(pipeline, epoch)) {
       at::Tensor x = batch["x"];

@@ -25,8 +25,8 @@ TEST_P(ScaleTest, RoundsTheProductAndTheSumInTheWorkingType) {
           std::vector<Out> want;
           for (T x : values) {
             if (dtype == Dtype::f64 || result == Dtype::f64) {
-              volatile double product =
-                  static_cast<double>(kit::exact(x)) * 0.3;  // each operation rounded
+              // Each operation rounded.
+              volatile double product = static_cast<double>(kit::exact(x)) * 0.3;
               want.push_back(kit::round_to<Out>(product + -1.7));
             } else {
               volatile float product = kit::saturated<float>(kit::exact(x)) * 0.3F;

@@ -13,8 +13,9 @@ Array run(const Array& host, const Sqrt& settings, const Context& context) {
   return kit::to_host(sqrt(kit::to_device(host, context), settings, context), context);
 }
 
-/// IEEE's root of `x` in Work: a long double's, rounded again. No true root lies halfway between two
-/// numbers of Work; where the first rounding has put it there, the side that it came from decides.
+/// IEEE's root of `x` in Work: a long double's, rounded again. No true root lies halfway
+/// between two numbers of Work; where the first rounding has put it there, the side that it
+/// came from decides.
 template <class Work>
 Work root(Work x) {
   const long double exact = x;

@@ -204,10 +204,23 @@ TEST_F(Cli, ADeviceThatIsNoneIsAnError) {
 TEST_F(Cli, DeviceOverridesTheFiles) {
   const std::string text = text_of(folder_ + "/train.yaml");
   write("train.yaml", std::string(text).replace(text.find("device: cpu"), 11, "device: cuda:63"));
-  EXPECT_EQ(forebay({"check", "train.yaml"}).exit_code, 1);
-  const Outcome got = forebay({"check", "train.yaml", "--device", "cpu"});
-  EXPECT_EQ(got.exit_code, 0);
+  EXPECT_EQ(forebay({"run", "train.yaml"}).exit_code, 1);
+  const Outcome got = forebay({"run", "train.yaml", "--device", "cpu"});
+  EXPECT_EQ(got.exit_code, 0) << got.err;
   EXPECT_TRUE(has(got.out, "on cpu")) << got.out;
+}
+
+TEST_F(Cli, PlansForADeviceThatIsNotThereButDoesNotRun) {
+  Outcome got = forebay({"plan", "train.yaml", "--device", "cuda:63"});
+  EXPECT_EQ(got.exit_code, 0) << got.err;
+  EXPECT_TRUE(has(got.out, "batches of 4 on cuda:63")) << got.out;
+  EXPECT_TRUE(has(got.out, "copy x, y to cuda:63")) << got.out;
+  got = forebay({"check", "train.yaml", "--device", "cuda:63"});
+  EXPECT_EQ(got.exit_code, 0) << got.err;
+  EXPECT_TRUE(has(got.out, "on cuda:63")) << got.out;
+  got = forebay({"run", "train.yaml", "--device", "cuda:63"});
+  EXPECT_EQ(got.exit_code, 1);
+  EXPECT_EQ(got.err, kit::caught([] { device_from_name("cuda:63"); }).text + "\n");
 }
 
 TEST_F(Cli, RunSavesEachOutputOfEachBatch) {

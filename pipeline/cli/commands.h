@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <forebay/array/stream.h>
 #include <forebay/pipeline/cli/arguments.h>
 #include <forebay/pipeline/spec.h>
 
@@ -17,7 +18,7 @@ int ops(const Arguments& arguments);
 int schema(const Arguments& arguments);
 
 /// The spec that the arguments ask for; notes go to stderr.
-Spec load(const Arguments& arguments);
+Spec load(const Arguments& arguments, Presence presence);
 
 /// Columns under a line of titles, as wide as their widest cell.
 std::string table(const std::vector<std::string>& titles,

@@ -11,18 +11,19 @@
 
 namespace forebay::cli {
 
-Spec load(const Arguments& arguments) {
+Spec load(const Arguments& arguments, Presence presence) {
   std::optional<Device> device;
-  if (arguments.device) device = device_from_name(arguments.device->c_str());
+  if (arguments.device) device = device_from_name(arguments.device->c_str(), presence);
   std::vector<std::string> notes;
-  Spec spec = load_spec(arguments.file, &notes, device);
+  Spec spec = load_spec(arguments.file, {.device = device, .presence = presence, .notes = &notes});
   for (const std::string& note : notes)
     fmt::print(stderr, "{}\n", note);
   return spec;
 }
 
 int check(const Arguments& arguments) {
-  const auto compiled = compile(std::make_shared<const Spec>(load(arguments)));
+  const auto compiled =
+      compile(std::make_shared<const Spec>(load(arguments, Presence::not_needed)));
   const Spec& spec = *compiled->spec;
   const Sampler sampler({.size = spec.source->size(),
                          .batch_size = spec.batch_size,
@@ -36,7 +37,8 @@ int check(const Arguments& arguments) {
 }
 
 int plan(const Arguments& arguments) {
-  const auto compiled = compile(std::make_shared<const Spec>(load(arguments)));
+  const auto compiled =
+      compile(std::make_shared<const Spec>(load(arguments, Presence::not_needed)));
   fmt::print("{}", to_string(*compiled, copy_bandwidth(compiled->device)));
   if (arguments.dump)
     fmt::print("\n{} kernels written to {}\n", dump_kernels(*compiled, *arguments.dump),

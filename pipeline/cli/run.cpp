@@ -101,7 +101,8 @@ void run_epochs(Pipeline& pipeline, const Limits& limits, Saver* saver, RunRepor
 }  // namespace
 
 int run(const Arguments& arguments) {
-  Pipeline pipeline = Pipeline::from_spec(load(arguments), {.time_steps = true});
+  Pipeline pipeline =
+      Pipeline::from_spec(load(arguments, Presence::required), {.time_steps = true});
   RunReport report;
   report.pipeline = pipeline.spec().name;
   report.device = to_string(pipeline.device());

@@ -15,17 +15,16 @@ namespace {
 constexpr std::int64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
 
 /// The device that a `device:` names; no value for auto, and for a mistake.
-/// `override`: the value does not count, so that only its form is checked.
-std::optional<Device> read_device(MapReader& reader, bool overridden) {
+std::optional<Device> read_device(MapReader& reader, Presence presence) {
   const Node* node = reader.find("device");
   if (node == nullptr || (node->kind == Node::Kind::scalar && node->text == "auto"))
     return std::nullopt;
   try {
-    return device_from_name(node->kind == Node::Kind::scalar ? node->text.c_str() : "");
+    return device_from_name(node->kind == Node::Kind::scalar ? node->text.c_str() : "", presence);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::invalid) {
       reader.wrong("device", *node, "it must be auto, cpu, cuda or cuda:N");
-    } else if (!overridden) {
+    } else {
       reader.mistake(node->position, error.what());
     }
     return std::nullopt;
@@ -34,17 +33,19 @@ std::optional<Device> read_device(MapReader& reader, bool overridden) {
 
 class PipelineBinder {
  public:
-  PipelineBinder(const Node& root, const std::string& folder, Report& report)
+  PipelineBinder(const Node& root, const std::string& folder, const LoadOptions& options,
+                 Report& report)
       : folder_(folder),
+        options_(options),
         report_(report),
         reader_(root, MapReader::names(pipeline_keys()), "", report) {
     spec_.position = root.position;
   }
 
-  Bound bind(const std::optional<Device>& device) {
+  Bound bind() {
     bind_version();
     bind_numbers();
-    bind_device(device);
+    bind_device();
     bind_last_batch();
     bind_shuffle();
     const std::size_t before = report_.mistakes();
@@ -95,8 +96,10 @@ class PipelineBinder {
     if (reader_.read_integer(name, wide, low, high)) value = static_cast<int>(wide);
   }
 
-  void bind_device(const std::optional<Device>& device) {
-    spec_.device = read_device(reader_, device.has_value());
+  void bind_device() {
+    const auto& device = options_.device;
+    const Presence presence = device ? Presence::not_needed : options_.presence;
+    spec_.device = read_device(reader_, presence);
     if (const Node* node = reader_.find("device_id")) {
       std::int64_t index = 0;
       if (reader_.find("device") != nullptr) {
@@ -107,15 +110,15 @@ class PipelineBinder {
         report_.note(node->position,
                      fmt::format("`device_id: {}` is `device: {}` here.", index, name));
         spec_.device = Device::cuda(static_cast<int>(index));
-        if (!device) require_device(*node, name);
+        require_device(*node, name, presence);
       }
     }
     if (device) spec_.device = device;
   }
 
-  void require_device(const Node& node, const std::string& name) {
+  void require_device(const Node& node, const std::string& name, Presence presence) {
     try {
-      device_from_name(name.c_str());
+      device_from_name(name.c_str(), presence);
     } catch (const Error& error) {
       reader_.mistake(node.position, error.what());
     }
@@ -215,12 +218,13 @@ class PipelineBinder {
     }
     for (const Node& item : node->items) {
       const int number = static_cast<int>(&item - node->items.data()) + 1;
-      if (auto stage = bind_stage(item, number, folder_, report_))
+      if (auto stage = bind_stage(item, number, folder_, options_.presence, report_))
         spec_.stages.push_back(std::move(*stage));
     }
   }
 
   const std::string& folder_;
+  const LoadOptions& options_;
   Report& report_;
   MapReader reader_;
   Spec spec_;
@@ -261,7 +265,7 @@ const OpEntry* find_stage_op(const Node& node, const std::string& title, Report&
 }  // namespace
 
 std::optional<StageSpec> bind_stage(const Node& node, int number, const std::string& folder,
-                                    Report& report) {
+                                    Presence presence, Report& report) {
   const std::size_t before = report.mistakes();
   const std::string title = fmt::format("stage {}", number);
   const OpEntry* entry = find_stage_op(node, title, report);
@@ -275,7 +279,7 @@ std::optional<StageSpec> bind_stage(const Node& node, int number, const std::str
   StageSpec stage{.op = Op(*entry, bind_settings(entry->def, reader, folder)),
                   .inputs = {},
                   .outputs = {},
-                  .device = read_device(reader, false),
+                  .device = read_device(reader, presence),
                   .position = node.position};
   reader.read_words("inputs", stage.inputs);
   reader.read_words("outputs", stage.outputs);
@@ -283,15 +287,15 @@ std::optional<StageSpec> bind_stage(const Node& node, int number, const std::str
   return stage;
 }
 
-Bound bind_pipeline(const Node& root, const std::string& folder,
-                    const std::optional<Device>& device, Report& report) {
+Bound bind_pipeline(const Node& root, const std::string& folder, const LoadOptions& options,
+                    Report& report) {
   if (root.kind != Node::Kind::map) {
     report.mistake(root.position,
                    fmt::format("the file holds {}; it must be a map that starts with `version: 1`.",
                                root.describe()));
     return {};
   }
-  return PipelineBinder(root, folder, report).bind(device);
+  return PipelineBinder(root, folder, options, report).bind();
 }
 
 }  // namespace forebay::config

@@ -36,28 +36,22 @@ std::string compile_mistakes(Spec spec) {
 
 }  // namespace
 
-Spec parse_spec(const std::string& text, const std::string& file, std::vector<std::string>* notes,
-                const std::optional<Device>& device) {
+Spec load_spec(const std::string& path, const LoadOptions& options) {
   config::Report report;
-  const config::Node root = config::parse_yaml(text, file);
+  const config::Node root = config::parse_yaml(text_of_file(path), path);
   config::Bound bound = config::bind_pipeline(
-      root, std::filesystem::path(file).parent_path().string(), device, report);
+      root, std::filesystem::path(path).parent_path().string(), options, report);
   if (report.mistakes() > 0)
     report.raise(bound.complete ? compile_mistakes(std::move(bound.spec)) : "");
-  if (root.find("name") == nullptr) bound.spec.name = std::filesystem::path(file).stem().string();
-  if (notes != nullptr) *notes = report.notes();
+  if (root.find("name") == nullptr) bound.spec.name = std::filesystem::path(path).stem().string();
+  if (options.notes != nullptr) *options.notes = report.notes();
   return std::move(bound.spec);
-}
-
-Spec load_spec(const std::string& path, std::vector<std::string>* notes,
-               const std::optional<Device>& device) {
-  return parse_spec(text_of_file(path), path, notes, device);
 }
 
 StageSpec parse_stage(std::string_view yaml, const std::string& folder) {
   config::Report report;
   const config::Node node = config::parse_yaml(std::string(yaml), "stage");
-  auto stage = config::bind_stage(node, 1, folder, report);
+  auto stage = config::bind_stage(node, 1, folder, Presence::required, report);
   report.raise();
   return std::move(*stage);
 }

@@ -5,21 +5,22 @@
 #include <string_view>
 #include <vector>
 
+#include <forebay/array/stream.h>
 #include <forebay/pipeline/spec.h>
 
 namespace forebay {
 
-/// Reads a pipeline from a YAML file; its data files are opened, their paths relative to the YAML
-/// file. `notes` gets a line for each alias that was used; `device` overrides the file's own.
+struct LoadOptions {
+  std::optional<Device> device{};             ///< overrides the file's own
+  Presence presence = Presence::required;     ///< of the devices that the file names
+  std::vector<std::string>* notes = nullptr;  ///< gets a line for each alias that was used
+};
+
+/// Reads a pipeline from a YAML file; its data files are opened, their paths relative to
+/// the YAML file.
 /// Errors: io when the file cannot be read; invalid with every mistake in it, a line each,
 /// "train.yaml:14:16: ...".
-Spec load_spec(const std::string& path, std::vector<std::string>* notes = nullptr,
-               const std::optional<Device>& device = {});
-
-/// The same from text. `file` stands in positions and lends its folder to relative paths.
-Spec parse_spec(const std::string& text, const std::string& file,
-                std::vector<std::string>* notes = nullptr,
-                const std::optional<Device>& device = {});
+Spec load_spec(const std::string& path, const LoadOptions& options = {});
 
 /// One stage, "{op: clip, min: -3, max: 3}". Paths are relative to `folder`. Errors: as load_spec.
 StageSpec parse_stage(std::string_view yaml, const std::string& folder = "");

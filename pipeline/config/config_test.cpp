@@ -34,7 +34,7 @@ class Config : public testing::Test {
   }
   Spec load(const std::string& yaml) {
     notes_.clear();
-    return load_spec(write(yaml), &notes_);
+    return load_spec(write(yaml), {.notes = &notes_});
   }
   /// What loading throws, without the folder in front of the files.
   std::string mistakes(const std::string& yaml) {
@@ -134,7 +134,7 @@ TEST_F(Config, ReadsFilesFromItsOwnFolderWhereverItIsCalled) {
 
 TEST_F(Config, LetsADeviceOverrideTheFiles) {
   const std::string path = write(kHead + "device: cuda:63\n");
-  EXPECT_EQ(load_spec(path, nullptr, Device::cpu()).device, Device::cpu());
+  EXPECT_EQ(load_spec(path, {.device = Device::cpu()}).device, Device::cpu());
 }
 
 TEST_F(Config, TakesAnchorsAndMerges) {
@@ -184,7 +184,8 @@ TEST_F(Config, NotesOtherWaysToSayIt) {
             (std::vector<std::string>{
                 "train.yaml:4:12: note: `drop_last: false` is `last_batch_policy: partial` here.",
                 "train.yaml:5:10: note: `shuffle: false` is `shuffle: {mode: none}` here."}));
-  const Spec spec = load_spec(write(kHead + "device_id: 1\n"), &notes_, Device::cpu());
+  const Spec spec =
+      load_spec(write(kHead + "device_id: 1\n"), {.device = Device::cpu(), .notes = &notes_});
   EXPECT_EQ(spec.device, Device::cpu());
   EXPECT_EQ(notes(), std::vector<std::string>{
                          "train.yaml:4:12: note: `device_id: 1` is `device: cuda:1` here."});
@@ -322,6 +323,16 @@ TEST_F(Config, RefusesADeviceThatIsNotThere) {
   EXPECT_EQ(mistakes(kHead + "device_id: 63\n"), "train.yaml:4:12: " + absent);
   EXPECT_EQ(mistakes(kHead + "stages: [{op: abs, device: cuda:63}]\n"),
             "train.yaml:4:28: stage 1 (abs): " + absent);
+}
+
+TEST_F(Config, TakesADeviceThatIsNotThereToBeLookedAt) {
+  const LoadOptions look{.presence = Presence::not_needed};
+  for (const char* key : {"device: cuda:63\n", "device_id: 63\n"}) {
+    EXPECT_EQ(load_spec(write(kHead + key), look).device, Device::cuda(63));
+  }
+  const Spec spec =
+      load_spec(write(kHead + "device: cuda:63\nstages: [{op: abs, device: cuda:63}]\n"), look);
+  EXPECT_EQ(spec.stages[0].device, Device::cuda(63));
 }
 
 TEST_F(Config, SaysWhatIsWrongWithTheData) {

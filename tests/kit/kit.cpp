@@ -74,8 +74,8 @@ bool equal(std::complex<double> a, std::complex<double> b, double relative, doub
     if (std::isinf(x) || std::isinf(y)) return x == y;
     return std::abs(x - y) <= absolute + relative * scale;
   };
-  const double scale =
-      std::isfinite(std::abs(b)) ? std::abs(b) : 0;  // the other part may still be finite
+  // The other part may still be finite.
+  const double scale = std::isfinite(std::abs(b)) ? std::abs(b) : 0;
   return part(a.real(), b.real(), scale) && part(a.imag(), b.imag(), scale);
 }
 

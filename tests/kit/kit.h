@@ -18,7 +18,8 @@ void PrintTo(const Device& device, std::ostream* out);
 void PrintTo(const Dims& dims, std::ostream* out);
 }  // namespace forebay
 
-/// What tests of every layer share: arrays to start from, other memory layouts of the same values, comparison.
+/// What tests of every layer share: arrays to start from, other memory layouts of the same
+/// values, comparison.
 namespace forebay::kit {
 
 /// cpu and cuda: a test runs its one body on each, with SKIP_WITHOUT(device) first.
@@ -31,7 +32,8 @@ std::string absence(Device device);
 /// A context on `device` with a stream of its own.
 Context context(Device device);
 
-/// Uniform host values in [low, high] (integers: whole ones, clamped to the dtype), the same for the same seed.
+/// Uniform host values in [low, high] (integers: whole ones, clamped to the dtype), the same for
+/// the same seed.
 Array random(const Dims& shape, Dtype dtype, std::uint64_t seed, double low = -4, double high = 4);
 /// A dense host array with `value(i)` at the i-th element in row-major order, cast as C++ casts.
 Array generate(const Dims& shape, Dtype dtype, const std::function<double(std::int64_t)>& value);
@@ -39,8 +41,9 @@ Array generate(const Dims& shape, Dtype dtype, const std::function<double(std::i
 /// How the same values can lie in memory.
 enum class Layout : std::uint8_t { dense, transposed, sliced, reversed, offset };
 std::vector<Layout> layouts();
-/// Host array with the values of the dense host array `x` laid out differently: axes stored in reverse order, every
-/// second element of a larger array, negative strides, or one element past an aligned address.
+/// Host array with the values of the dense host array `x` laid out differently: axes stored in
+/// reverse order, every second element of a larger array, negative strides, or one element past an
+/// aligned address.
 Array with_layout(const Array& x, Layout layout);
 
 /// `x` on the context's device, with the same strides (the whole memory that they span is copied).
@@ -54,7 +57,8 @@ std::complex<double> complex_value(const ArrayView& host, std::int64_t i);
 std::vector<double> values(const Array& host);
 std::vector<std::complex<double>> complex_values(const Array& host);
 
-/// Compares with |got - want| <= absolute + relative * |want|; NaN equals NaN, equal infinities match.
+/// Compares with |got - want| <= absolute + relative * |want|; NaN equals NaN, equal
+/// infinities match.
 testing::AssertionResult near(const Array& host, std::span<const double> want, double relative,
                               double absolute = 0);
 testing::AssertionResult near(const Array& host, std::span<const std::complex<double>> want,
@@ -65,7 +69,8 @@ testing::AssertionResult same_bits(const Array& a, const Array& b);
 /// Half a unit in the last place at 1: 2^-24 for f32. 0 for integers.
 double epsilon(Dtype dtype);
 
-/// Runs `action` and returns what it threw; fails the test when it threw nothing or something else than Error.
+/// Runs `action` and returns what it threw; fails the test when it threw nothing or something
+/// else than Error.
 struct Caught {
   ErrorKind kind = ErrorKind::invalid;
   std::string text = "(nothing was thrown)";
