@@ -169,23 +169,41 @@ std::size_t bytes_of(std::int64_t count, Dtype dtype) {
   return static_cast<std::size_t>(count) * size_of(dtype);
 }
 
+/// What cuFFT does not do itself. Each of packs, finishes and scales is one pass over memory.
+struct Around {
+  bool middle = false;    ///< an axis in the middle: its rows are laid side by side and back
+  bool packs = false;     ///< x is not what cuFFT reads
+  bool finishes = false;  ///< its result is not the op's
+  bool scales = false;    ///< the scale, where it can be part of neither
+};
+
+Around around_of(const Transform& t) {
+  Around around;
+  // One stride and one distance cannot walk an axis in the middle.
+  around.middle = t.outer > 1 && t.inner > 1;
+  around.packs = t.points == 1 || around.middle || t.in != t.engine_in() || t.extent < t.read() ||
+                 t.engine == Engine::c2r;
+  around.finishes = t.points > 1 && (around.middle || t.mirror);
+  around.scales = !around.packs && !around.finishes && t.scale != 1;
+  return around;
+}
+
+/// Whether one kernel, which takes a third of a second to compile once, is better than cuFFT and
+/// passes beside it.
+bool is_worth_a_kernel(const Transform& t) {
+  const Around around = around_of(t);
+  constexpr std::int64_t kPoints = 1 << 20;
+  return (around.packs || around.finishes || around.scales) && t.rows() >= kPoints / t.points;
+}
+
 /// Up to three steps: our own kernel where x is not what cuFFT reads (`pack`), cuFFT, our own
-/// kernel where cuFFT's result is not the op's (`finish`). Scaling is part of one of them, and a
-/// step of its own only if there is no other.
+/// kernel where cuFFT's result is not the op's (`finish`) or is not scaled yet.
 class CudaBody final : public Body {
  public:
   CudaBody(const Transform& transform, const Context& context)
-      : t_(transform), device_(context.device()) {
-    // One stride and one distance cannot walk an axis in the middle: its rows are laid side by side
-    // and back.
-    middle_ = t_.outer > 1 && t_.inner > 1;
-    packs_ = t_.points == 1 || middle_ || t_.in != t_.engine_in() || t_.extent < t_.read() ||
-             t_.engine == Engine::c2r;
-    finishes_ = t_.points > 1 && (middle_ || t_.mirror);
-    // A transform that packs puts the factor there, or in what finishes it.
-    scales_ = !packs_ && !finishes_ && t_.scale != 1;
-    if (packs_) pack_ = load_pack();
-    if (finishes_ || scales_) finish_ = load_finish();
+      : t_(transform), device_(context.device()), around_(around_of(transform)) {
+    if (around_.packs) pack_ = load_pack();
+    if (around_.finishes || around_.scales) finish_ = load_finish();
   }
 
   /// Plans on the first call, since that needs the device, which preparing must not.
@@ -205,7 +223,7 @@ class CudaBody final : public Body {
     auto* const work = static_cast<char*>(launch.scratch);
     char* const staged = work + align(plan().work_bytes());
     void* from = inputs[0].data;
-    if (packs_) {
+    if (around_.packs) {
       pack(from, staged, launch.stream);
       from = staged;
     } else if (!aligned(from) && t_.engine == Engine::r2c) {
@@ -216,7 +234,7 @@ class CudaBody final : public Body {
     }
     void* to = out.data;
     // A complex transform may write over what it reads; the others change the length of a row.
-    if (middle_) to = t_.engine == Engine::c2c ? staged : staged + align(staged_in_bytes());
+    if (around_.middle) to = t_.engine == Engine::c2c ? staged : staged + align(staged_in_bytes());
     FOREBAY_REQUIRE(aligned(from) && aligned(to), invalid,
                     "{}: cuFFT needs {}-byte aligned memory, but {} is at {}.", t_.name,
                     alignment(), aligned(to) ? "`x`" : "`out`", aligned(to) ? from : to);
@@ -238,7 +256,7 @@ class CudaBody final : public Body {
   std::shared_ptr<const cuda::Kernel> load_finish() const {
     const Dtype written = t_.engine == Engine::c2r ? t_.real : complex_of(t_.real);
     const std::string option = fmt::format("-DWRITTEN={}", name_of(written));
-    if (middle_) return load("fft_unpack", {"-DUNPACK=1", option});
+    if (around_.middle) return load("fft_unpack", {"-DUNPACK=1", option});
     if (t_.mirror) return load("fft_mirror", {"-DMIRROR=1", option});
     return load("fft_scale", {"-DSCALE=1", option});
   }
@@ -251,11 +269,11 @@ class CudaBody final : public Body {
 
   /// For packed rows, or a copy of real input that is not aligned.
   std::size_t staged_in_bytes() const {
-    if (packs_) return bytes_of(t_.rows() * t_.read(), t_.engine_in());
+    if (around_.packs) return bytes_of(t_.rows() * t_.read(), t_.engine_in());
     return t_.engine == Engine::r2c ? bytes_of(t_.rows() * t_.extent, t_.real) : 0;
   }
   std::size_t staged_out_bytes() const {
-    if (!middle_ || t_.engine == Engine::c2c) return 0;
+    if (!around_.middle || t_.engine == Engine::c2c) return 0;
     return bytes_of(t_.rows() * t_.written(),
                     t_.engine == Engine::c2r ? t_.real : complex_of(t_.real));
   }
@@ -288,15 +306,15 @@ class CudaBody final : public Body {
 
   void finish(void* from, void* out, const Stream& stream) const {
     const std::int32_t inverse = t_.mirror && t_.inverse ? 1 : 0;
-    with_scale(packs_ ? 1 : t_.scale, [&](const void* scale) {
-      if (scales_) {
+    with_scale(around_.packs ? 1 : t_.scale, [&](const void* scale) {
+      if (around_.scales) {
         const std::int64_t total = t_.rows() * t_.extent_out;
         launch_over(*finish_, total, stream, {&out, &total, scale});
-      } else if (middle_) {
+      } else if (around_.middle) {
         const std::int64_t total = t_.rows() * t_.extent_out, written = t_.written();
         launch_over(*finish_, total, stream,
                     {&from, &out, &total, &written, &t_.extent_out, &t_.inner, &inverse, scale});
-      } else if (finishes_) {
+      } else if (around_.finishes) {
         const std::int64_t total = t_.rows() * t_.half();
         launch_over(*finish_, total, stream,
                     {&out, &total, &t_.points, &t_.inner, &inverse, scale});
@@ -322,8 +340,8 @@ class CudaBody final : public Body {
       }
       key.points = t_.points;
       key.batch = t_.rows();
-      key.extent = packs_ ? t_.read() : t_.extent;
-      key.extent_out = middle_ ? t_.written() : t_.extent_out;
+      key.extent = around_.packs ? t_.read() : t_.extent;
+      key.extent_out = around_.middle ? t_.written() : t_.extent_out;
       const bool strided = t_.outer == 1 && t_.inner > 1;
       key.stride = key.stride_out = strided ? t_.inner : 1;
       key.distance = strided ? 1 : key.extent;
@@ -373,7 +391,7 @@ class CudaBody final : public Body {
 
   Transform t_;
   Device device_;
-  bool middle_ = false, packs_ = false, finishes_ = false, scales_ = false;
+  Around around_;
   std::shared_ptr<const cuda::Kernel> pack_, finish_;
   mutable std::shared_ptr<Plan> plan_;
 };
@@ -382,7 +400,8 @@ class CudaBody final : public Body {
 
 std::unique_ptr<Body> prepare_cuda(const Transform& transform, const Problem& problem,
                                    const Context& context) {
-  if (!problem.prologue.empty() || problem.epilogue.valid())
+  const bool fused = !problem.prologue.empty() || problem.epilogue.valid();
+  if (fused || (is_worth_a_kernel(transform) && rows_fit(transform)))
     return prepare_rows(transform, problem, context);
   return std::make_unique<CudaBody>(transform, context);
 }

@@ -243,6 +243,22 @@ TEST_P(FusedFftTest, FramesOfASignal) {
   }
 }
 
+/// On CUDA, nothing fused, what cuFFT would need more passes for is one kernel of ours where there is much of it.
+TEST_P(FusedFftTest, ScaledAndConvertedWithoutNeighbours) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  const std::int64_t n = 12, rows = (1 << 20) / n + 3;
+  oracle::check(Kind::rfft, rfft, kit::random({rows, n}, Dtype::f32, 1), {.norm = FftNorm::ortho},
+                context);
+  oracle::check(Kind::rfft, rfft, kit::random({rows, n}, Dtype::f16, 2), {}, context);
+  oracle::check(Kind::ifft, ifft, kit::random({rows, n}, Dtype::c64, 3), {}, context);
+  oracle::check(Kind::fft, fft, kit::random({rows, n}, Dtype::f32, 4), {}, context);
+  oracle::check(Kind::irfft, irfft, kit::random({rows, n / 2 + 1}, Dtype::c64, 5), {}, context);
+  oracle::check(Kind::rfft, rfft,
+                kit::random({rows, n}, Dtype::f32, 6).slice(0, 1, rows).slice(1, 0, n), {},
+                context);
+}
+
 TEST(FusedFft, GivesTheBitsOfSeparateStepsOnTheCpu) {
   const Context cpu = kit::context(Device::cpu());
   for (const std::int64_t n : {30, 101, 1024, 5000}) {

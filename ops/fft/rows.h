@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <forebay/array/cuda/kernel.h>
 #include <forebay/ops/expr/device_code.h>
 #include <forebay/ops/fft/transform.h>
 
@@ -56,7 +57,10 @@ struct RowsSource {
 };
 RowsSource rows_source(const Transform& transform, const RowsPlan& plan);
 
-/// The body that runs it, in builds with CUDA.
+/// In builds with CUDA: that kernel with the neighbours, structs `Load` and `Store`, put before it; and the body that
+/// runs it.
+cuda::KernelSource rows_kernel(const Transform& transform, const RowsPlan& plan,
+                               const expr::DeviceCode& load, const expr::DeviceCode& store);
 std::unique_ptr<Body> prepare_rows(const Transform& transform, const Problem& problem,
                                    const Context& context);
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <forebay/array/cuda/kernel.h>
 #include <forebay/ops/fft/rows.h>
 
 namespace forebay::embedded {
@@ -29,12 +28,7 @@ class RowsBody final : public Body {
         plan_(plan_rows(transform)),
         load_(expr::device_load("Load", problem.load(0), context)),
         store_(expr::device_store("Store", problem.store(), context)) {
-    const RowsSource source = rows_source(t_, plan_);
-    kernel_ = cuda::load_kernel({"fft_rows",
-                                 expr::kPackText + load_.text + store_.text + "\n" +
-                                     source.constants + embedded::fft_rows_cu + source.kernel,
-                                 {}},
-                                context.device());
+    kernel_ = cuda::load_kernel(rows_kernel(t_, plan_, load_, store_), context.device());
     const auto roots = row_roots(t_, plan_);
     roots_ = t_.real == Dtype::f64 ? upload<double>(roots, context) : upload<float>(roots, context);
   }
@@ -59,6 +53,15 @@ class RowsBody final : public Body {
 };
 
 }  // namespace
+
+cuda::KernelSource rows_kernel(const Transform& transform, const RowsPlan& plan,
+                               const expr::DeviceCode& load, const expr::DeviceCode& store) {
+  const RowsSource source = rows_source(transform, plan);
+  return {"fft_rows",
+          expr::kPackText + load.text + store.text + "\n" + source.constants +
+              embedded::fft_rows_cu + source.kernel,
+          {}};
+}
 
 std::unique_ptr<Body> prepare_rows(const Transform& transform, const Problem& problem,
                                    const Context& context) {

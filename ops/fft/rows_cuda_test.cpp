@@ -33,5 +33,31 @@ TEST(RowsKernels, CompileForEveryArchitecture) {
   compile(Kind::irfft, 75, Dtype::c64, 20);
 }
 
+/// The lengths that are benched, between the neighbours of the bench.
+TEST(RowsKernels, SpillNothing) {
+  const Context context = kit::context(Device::cpu());
+  for (const std::int64_t n : {400, 512, 1000, 1024, 2048, 4096}) {
+    const ArraySpec x{Dtype::f32, {4, n}};
+    const auto t = dft::resolve(Kind::rfft, n, -1, FftNorm::backward, x);
+    const auto number = [](double value) { return expr::Expr::constant(value, Dtype::f32); };
+    const expr::Expr clipped = expr::maximum(
+        expr::minimum((expr::Expr::leaf(0, x.dtype, x.shape) - number(1)) / number(2), number(3)),
+        number(-3));
+    const expr::Expr power =
+        expr::unary(expr::Opcode::norm, expr::Expr::leaf(0, t.out.dtype, t.out.shape));
+    const Problem problem{.inputs = {x},
+                          .outputs = {t.out},
+                          .prologue = {clipped},
+                          .epilogue = expr::unary(expr::Opcode::log1p, power)};
+    const auto source =
+        dft::rows_kernel(t, dft::plan_rows(t), expr::device_load("Load", problem.load(0), context),
+                         expr::device_store("Store", problem.store(), context));
+    const std::string report = cuda::compiler_report(source, 90);
+    EXPECT_NE(report.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos)
+        << n << "\n"
+        << report;
+  }
+}
+
 }  // namespace
 }  // namespace forebay
