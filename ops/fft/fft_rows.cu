@@ -145,8 +145,13 @@ struct Pass {
 
 /// Waits for the other threads of the row, and for what they wrote.
 inline void meet() {
-  if constexpr (32 % kThreads == 0) __syncwarp();
-  else __syncthreads();
+  if constexpr (32 % kThreads == 0) {
+    __syncwarp();
+  } else if constexpr (kThreads % 32 == 0) {  // a barrier for each row of the block
+    asm volatile("bar.sync %0, %1;" : : "r"(1 + threadIdx.x / kThreads), "n"(kThreads) : "memory");
+  } else {
+    __syncthreads();
+  }
 }
 
 /// Where a row's elements lie in shared memory: Gap words are left out after every Every, against bank conflicts.
@@ -321,6 +326,29 @@ inline void write_pairs(const C (&v)[P::kEach][P::Radix], int t, const Row& out)
     write_lines<P>(v, t, [&](i64 k, C z) { to.template put_pack<2>(k, Pack<Real, 2>{z.im, z.re}); });
   };
   out.whole >= 2 ? write(with_whole(out, 2)) : write(with_whole(out, 1));
+}
+
+/// Writes the rows of a block from `first` on, side by side, where those of one thread or row would lie apart:
+/// `write` puts this thread's part into a row that is in shared memory; from there they go out together.
+template <int Rows, int Columns, class F>
+inline void write_together(const Store& store, void* memory, i64 first, i64 rows, F write) {
+  using Stored = typename Store::Stored;
+  Stored* const stage = static_cast<Stored*>(memory);
+  const i64 place = threadIdx.x / kThreads;
+  auto row = store.row(first + place < rows ? first + place : rows - 1);
+  row.out = stage + place * Columns;
+  row.whole = 1;
+  __syncthreads();
+  write(row);
+  __syncthreads();
+  Stored* const out = store.out + first * Columns;
+  const int count = int(rows - first < Rows ? rows - first : Rows) * Columns;
+  constexpr int kPack = 16 / sizeof(Stored);
+  const int packs = u64(out) % 16 == 0 ? count / kPack : 0;
+  for (int i = threadIdx.x; i < packs; i += Rows * kThreads) {
+    reinterpret_cast<uint4*>(out)[i] = reinterpret_cast<const uint4*>(stage)[i];
+  }
+  for (int i = packs * kPack + threadIdx.x; i < count; i += Rows * kThreads) out[i] = stage[i];
 }
 
 // ---- A real x of even length n = 2 kLength: its frequencies from the transform of its pairs.

@@ -40,14 +40,15 @@ struct RowsPlan {
   int row_words = 1;                ///< elements of shared memory from row to row
   bool halves = false;              ///< real numbers of even length: neighbours are one point
   bool split_in_registers = false;  ///< r2c of halves: how partners meet after the last pass
+  bool together = false;  ///< the rows of a block are written side by side, from shared memory
 
   int elements() const;  ///< of a thread, at most
 };
 
 /// Whether the kernel can be made: along the last axis, n of factors 2, 3, 5 and 7, a row on chip.
 bool rows_fit(const Transform& transform);
-/// For a transform that fits.
-RowsPlan plan_rows(const Transform& transform);
+/// For a transform that fits, whose elements lie in memory in `stored_bytes` each.
+RowsPlan plan_rows(const Transform& transform, std::size_t stored_bytes);
 
 /// The twiddles that the kernel reads, in its order, rounded from f64.
 std::vector<std::complex<double>> row_roots(const Transform& transform, const RowsPlan& plan);

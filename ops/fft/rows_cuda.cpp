@@ -25,7 +25,7 @@ class RowsBody final : public Body {
  public:
   RowsBody(const Transform& transform, const Problem& problem, const Context& context)
       : t_(transform),
-        plan_(plan_rows(transform)),
+        plan_(plan_rows(transform, size_of(problem.stored().dtype))),
         load_(expr::device_load("Load", problem.load(0), context)),
         store_(expr::device_store("Store", problem.store(), context)) {
     kernel_ = cuda::load_kernel(rows_kernel(t_, plan_, load_, store_), context.device());

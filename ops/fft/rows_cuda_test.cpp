@@ -49,9 +49,9 @@ TEST(RowsKernels, SpillNothing) {
                           .outputs = {t.out},
                           .prologue = {clipped},
                           .epilogue = expr::unary(expr::Opcode::log1p, power)};
-    const auto source =
-        dft::rows_kernel(t, dft::plan_rows(t), expr::device_load("Load", problem.load(0), context),
-                         expr::device_store("Store", problem.store(), context));
+    const auto source = dft::rows_kernel(t, dft::plan_rows(t, 4),
+                                         expr::device_load("Load", problem.load(0), context),
+                                         expr::device_store("Store", problem.store(), context));
     const std::string report = cuda::compiler_report(source, 90);
     EXPECT_NE(report.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos)
         << n << "\n"

@@ -239,25 +239,36 @@ void pad(const Transform& t, RowsPlan& plan) {
   }
 }
 
-std::size_t shared_bytes(const Transform& t, int rows, int row_words) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(row_words) * point_bytes(t);
+/// Of a block: for exchanges and, after those, for what is written together.
+std::size_t shared_bytes(const Transform& t, const RowsPlan& plan, std::size_t stored_bytes) {
+  const std::size_t words = static_cast<std::size_t>(plan.row_words) * point_bytes(t);
+  const std::size_t written =
+      plan.together ? static_cast<std::size_t>(t.extent_out) * stored_bytes : 0;
+  return static_cast<std::size_t>(plan.rows) * std::max(words, written);
 }
 
 /// Rows for about kThreadsOfBlock threads, in as full warps as can be.
-int rows_of_block(const Transform& t, const RowsPlan& plan) {
+int rows_of_block(const Transform& t, RowsPlan plan, std::size_t stored_bytes) {
   int best = 1;
   double best_score = 0;
-  for (int rows = 1; rows * plan.threads <= 2 * kThreadsOfBlock; ++rows) {
-    if (rows > 1 && shared_bytes(t, rows, plan.length + plan.length / 8 + 16) > kShared) break;
-    const int threads = rows * plan.threads;
+  plan.row_words = plan.length + plan.length / 8 + 16;  // about: padding comes later
+  for (plan.rows = 1; plan.rows * plan.threads <= 2 * kThreadsOfBlock; ++plan.rows) {
+    if (plan.rows > 1 && shared_bytes(t, plan, stored_bytes) > kShared) break;
+    const int threads = plan.rows * plan.threads;
     const double full = static_cast<double>(threads) / (ceil_div(threads, 32) * 32);
     const double size = std::min(1.0, static_cast<double>(threads) / kThreadsOfBlock) -
                         0.05 * std::max(0, threads - kThreadsOfBlock) / kThreadsOfBlock;
     if (full * size <= best_score) continue;
     best_score = full * size;
-    best = rows;
+    best = plan.rows;
   }
   return best;
+}
+
+/// Whether what a warp writes would lie in short pieces.
+bool writes_together(const Transform& t, const RowsPlan& plan) {
+  const bool in_shared = plan.halves && t.engine == Engine::r2c && !plan.split_in_registers;
+  return !in_shared && plan.threads < 32 && (plan.threads < 16 || 32 % plan.threads != 0);
 }
 
 }  // namespace
@@ -286,11 +297,12 @@ bool rows_fit(const Transform& t) {
   return rest == 1;
 }
 
-RowsPlan plan_rows(const Transform& t) {
+RowsPlan plan_rows(const Transform& t, std::size_t stored_bytes) {
   RowsPlan plan = cheapest(t);
-  plan.rows = rows_of_block(t, plan);
+  plan.together = writes_together(t, plan);
+  plan.rows = rows_of_block(t, plan, stored_bytes);
   pad(t, plan);
-  while (plan.rows > 1 && shared_bytes(t, plan.rows, plan.row_words) > kShared)
+  while (plan.rows > 1 && shared_bytes(t, plan, stored_bytes) > kShared)
     --plan.rows;
   return plan;
 }

@@ -34,23 +34,31 @@ std::string read_call(const Transform& t, const RowsPlan& plan) {
   return plan.halves ? "read_pairs<P0>(v0, t, x)" : "read_points<P0>(v0, t, x)";
 }
 
-/// The last lines of the kernel; `p` is the last pass.
-std::string write_calls(const Transform& t, const RowsPlan& plan, std::size_t p) {
-  const auto call = [&](const char* function) {
-    return fmt::format("  if (there) {0}<P{1}>(v{1}, t, store.row(row));\n", function, p);
-  };
+/// Writes this thread's part of the result to `out`, a row; `p` is the last pass.
+std::string write_call(const Transform& t, const RowsPlan& plan, std::size_t p) {
   if (splits(t, plan)) {
-    const auto at = pass_roots(plan, plan.passes.size());
-    if (plan.split_in_registers)
-      return fmt::format(
-          "  if (there) split_registers<P{0}>(v{0}, t, roots + {1}, store.row(row));\n", p, at);
-    return fmt::format(
-        "  split_shared<P{0}>(v{0}, words, t, roots + {1}, store.row(there ? row : rows - 1), "
-        "there);\n",
-        p, at);
+    return fmt::format("split_{0}<P{1}>(v{1}, {2}t, roots + {3}, out{4})",
+                       plan.split_in_registers ? "registers" : "shared", p,
+                       plan.split_in_registers ? "" : "words, ",
+                       pass_roots(plan, plan.passes.size()),
+                       plan.split_in_registers ? "" : ", there");
   }
-  if (t.engine == Engine::c2r) return call(plan.halves ? "write_pairs" : "write_reals");
-  return call(t.engine == Engine::r2c ? "write_frequencies" : "write_points");
+  const char* const function = t.engine == Engine::c2r   ? plan.halves ? "pairs" : "reals"
+                               : t.engine == Engine::r2c ? "frequencies"
+                                                         : "points";
+  return fmt::format("write_{0}<P{1}>(v{1}, t, out)", function, p);
+}
+
+/// The last lines of the kernel.
+std::string write_rows(const Transform& t, const RowsPlan& plan) {
+  const std::string call = write_call(t, plan, plan.passes.size() - 1);
+  if (plan.together)
+    return fmt::format(
+        "  write_together<{}, {}>(store, memory, first, rows, [&](const auto& out) {{ {}; }});\n",
+        plan.rows, t.extent_out, call);
+  if (splits(t, plan) && !plan.split_in_registers)  // all threads meet in it
+    return fmt::format("  const auto out = store.row(there ? row : rows - 1);\n  {};\n", call);
+  return fmt::format("  if (!there) return;\n  const auto out = store.row(row);\n  {};\n", call);
 }
 
 std::string summary(const Transform& t, const RowsPlan& plan) {
@@ -100,15 +108,21 @@ RowsSource rows_source(const Transform& t, const RowsPlan& plan) {
       "    const __grid_constant__ Load load, const __grid_constant__ Store store, const C* "
       "__restrict__ roots, i64 rows) {{\n"
       "  const int t = threadIdx.x % kThreads, place_in_block = threadIdx.x / kThreads;\n"
-      "  const i64 row = i64(blockIdx.x) * {} + place_in_block;\n"
+      "  const i64 first = i64(blockIdx.x) * {}, row = first + place_in_block;\n"
       "  const bool there = row < rows;\n"
       "  const auto x = load.row(there ? row : rows - 1);\n",
       threads, most_threads / threads, plan.rows);
   const std::size_t count = plan.passes.size();
-  if (count > 1 || (splits(t, plan) && !plan.split_in_registers)) {
+  const bool shares = count > 1 || (splits(t, plan) && !plan.split_in_registers);
+  if (shares || plan.together) {
     text += fmt::format(
-        "  __shared__ C memory[{}];\n  C* const words = memory + place_in_block * {};\n",
-        plan.rows * plan.row_words, plan.row_words);
+        "  constexpr int kWords = {} * sizeof(C), kWritten = {} * sizeof(Store::Stored);\n"
+        "  __shared__ __align__(16) char memory[kWords > kWritten ? kWords : kWritten];\n",
+        shares ? plan.rows * plan.row_words : 0, plan.together ? plan.rows * t.extent_out : 0);
+  }
+  if (shares) {
+    text += fmt::format("  C* const words = reinterpret_cast<C*>(memory) + place_in_block * {};\n",
+                        plan.row_words);
   }
   for (std::size_t i = 0; i < count; ++i) {
     const RowPass& pass = plan.passes[i];
@@ -123,7 +137,7 @@ RowsSource rows_source(const Transform& t, const RowsPlan& plan) {
         "  transform_lines<P{1}>(v{1});\n",
         i - 1, i, plan.exchanges[i - 1].every, plan.exchanges[i - 1].gap, pass_roots(plan, i));
   }
-  text += write_calls(t, plan, count - 1);
+  text += write_rows(t, plan);
   text += "}\n";
   return source;
 }
