@@ -2,7 +2,9 @@
 #include "kit/kit.h"
 
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <forebay/ops/expr/cpu_levels.h>
 #include <forebay/ops/expr/opcodes.h>
@@ -29,9 +31,14 @@ std::vector<std::byte> plain_numbers(Dtype dtype, std::uint64_t seed) {
   return bytes;
 }
 
-Array run(CpuLoop* loop, const std::array<std::vector<std::byte>, 3>& operands, Dtype result,
-          bool uniform) {
+/// `size` is that of an element; `uniform`: the second operand is its first element everywhere.
+Array run(CpuLoop* loop, std::array<std::vector<std::byte>, 3> operands, Dtype result,
+          std::size_t size, bool uniform) {
   const Array out = kit::generate({kCount}, result, [](std::int64_t) { return 0; });
+  if (uniform) {
+    for (std::size_t i = size; i < operands[1].size(); ++i)
+      operands[1][i] = operands[1][i - size];
+  }
   Operand given[3];
   for (std::size_t k = 0; k < 3; ++k)
     given[k] = {operands[k].data(), uniform && k == 1};
@@ -43,15 +50,16 @@ void expect_same(Opcode opcode, Dtype operand, Dtype result) {
   const CpuLevel& base = cpu_levels().front();
   CpuLoop* const want = base.loop(opcode, operand, result);
   ASSERT_NE(want, nullptr) << info(opcode).name << " " << name_of(operand);
+  const std::size_t size = size_of(operand);
   using Operands = std::array<std::vector<std::byte>, 3>;
   for (const Operands& operands : {Operands{random_bits(1), random_bits(2), random_bits(3)},
                                    Operands{plain_numbers(operand, 1), plain_numbers(operand, 2),
                                             plain_numbers(operand, 3)}}) {
     for (bool uniform : {false, true}) {
-      const Array bits = run(want, operands, result, uniform);
+      const Array bits = run(want, operands, result, size, uniform);
       for (const CpuLevel& level : cpu_levels().subspan(1)) {
         EXPECT_TRUE(kit::same_bits(
-            run(level.loop(opcode, operand, result), operands, result, uniform), bits))
+            run(level.loop(opcode, operand, result), operands, result, size, uniform), bits))
             << info(opcode).name << " " << name_of(operand) << " to " << name_of(result) << ", "
             << level.name;
       }
@@ -75,6 +83,62 @@ TEST(CpuLevelsTest, GiveTheSameBits) {
       if (is_integer(dtype) && is_integer(to)) expect_same(Opcode::cast_wrap, dtype, to);
     }
   }
+}
+
+template <class T>
+void expect_exact_quotients() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> divisors{T(1),
+                          T(3),
+                          T(0.13),
+                          T(57.375),
+                          std::nextafter(T(2), T(0)),
+                          std::nextafter(T(1), T(2)),
+                          T(-3),
+                          T(0),
+                          T(-0.0),
+                          Limits::min(),
+                          Limits::denorm_min(),
+                          Limits::max(),
+                          Limits::infinity(),
+                          Limits::quiet_NaN()};
+  std::vector<T> numerators = divisors;
+  std::uint64_t seed = 1;
+  const auto random = [&](int exponents) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    const T fraction = 1 + static_cast<T>(seed >> 12) * T(0x1p-52);
+    return std::ldexp(fraction,
+                      static_cast<int>(seed % static_cast<unsigned>(2 * exponents)) - exponents);
+  };
+  for (int i = 0; i < 300; ++i)
+    divisors.push_back(random(i % 3 == 0 ? 100 : 3));
+  const std::size_t few = numerators.size();
+  for (int i = 0; i < 5000; ++i)
+    numerators.push_back((i % 2 == 0 ? 1 : -1) * random(i > 4000 ? 120 : 8));
+  const auto count = static_cast<std::int64_t>(numerators.size());
+  for (const CpuLevel& level : cpu_levels()) {
+    CpuLoop* const divide = level.loop(Opcode::div, dtype_of<T>, dtype_of<T>);
+    for (T divisor : divisors) {
+      const std::vector<T> same(kChunk, divisor);
+      // With and without the numbers that need care beside the others.
+      for (std::size_t begin : {std::size_t{0}, few}) {
+        std::vector<T> got(numerators.size());
+        const Operand operands[] = {{numerators.data() + begin, false}, {same.data(), true}};
+        divide(got.data(), operands, count - static_cast<std::int64_t>(begin));
+        for (std::size_t i = 0; i + begin < numerators.size(); ++i) {
+          const T want = numerators[i + begin] / divisor;
+          ASSERT_TRUE(std::memcmp(&got[i], &want, sizeof(T)) == 0 ||
+                      (std::isnan(got[i]) && std::isnan(want)))
+              << level.name << " " << numerators[i + begin] << " / " << divisor;
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuLevelsTest, DivideByOneNumberToTheLastBit) {
+  expect_exact_quotients<float>();
+  expect_exact_quotients<double>();
 }
 
 TEST(CpuLevelsTest, CopyRowsOfEveryStride) {

@@ -1,5 +1,6 @@
 #include <forebay/ops/expr/tile.h>
 
+#include <forebay/array/past_cache.h>
 #include <forebay/array/require.h>
 #include <forebay/ops/expr/tile_engine.h>
 
@@ -25,7 +26,8 @@ std::vector<const std::byte*>& address_room() {
 
 struct Tile::Impl {
   TileEngine engine;
-  Traversal traversal;
+  Traversal traversal;       // of a load, into a buffer
+  Traversal stores;          // of a store, into the whole output
   std::int64_t size;         // bytes of an element of the output
   std::int64_t result_size;  // bytes of an element of source 0; 0 where nothing reads it
   bool is_dense_leaf;        // nothing to compute
@@ -39,6 +41,8 @@ struct Tile::Impl {
     size = static_cast<std::int64_t>(size_of(program.code[static_cast<std::size_t>(output)].dtype));
     is_dense_leaf =
         is_leaf(program, output) && traversal.nest.is_dense(traversal.nest.leaves.front());
+    stores = traversal;
+    stores.past_cache = traversal.nest.count * size >= static_cast<std::int64_t>(kPastCacheBytes);
     result_size = 0;
     result_is_dense = true;
     for (std::size_t i = 0; i < program.leaves.size(); ++i) {
@@ -75,7 +79,7 @@ void Tile::store(const void* result, std::span<const ArrayView> sources, std::in
   impl_->engine.leaf_addresses(sources, leaves,
                                static_cast<const std::byte*>(result) - begin * impl_->result_size);
   std::byte* const output = static_cast<std::byte*>(out);
-  impl_->engine.run(impl_->traversal, leaves, {&output, 1}, begin, n);
+  impl_->engine.run(impl_->stores, leaves, {&output, 1}, begin, n);
 }
 
 bool Tile::is_plain() const {

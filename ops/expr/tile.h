@@ -22,7 +22,8 @@ class Tile {
   /// dense leaf and nothing has to be computed, else in `buffer`, which has room for them.
   const void* load(std::span<const ArrayView> sources, std::int64_t begin, std::int64_t n, void* buffer) const;
   /// The program's source 0 is `result`, whose element 0 is element `begin` of the whole; its source 1 + i is
-  /// `sources[i]`. Writes elements begin .. begin + n of `out`, which is dense.
+  /// `sources[i]`. Writes elements begin .. begin + n of `out`, which is dense;
+  /// large outputs past the caches, so other threads see them after the parallel_for (or the stream's task) around.
   void store(const void* result, std::span<const ArrayView> sources, std::int64_t begin, std::int64_t n,
              void* out) const;
   /// Whether the program is source 0 as it is, dense: a body then may write straight into its output.

@@ -172,6 +172,20 @@ TEST(TileTest, WorksFromManyThreads) {
   EXPECT_TRUE(kit::same_bits(got, want));
 }
 
+TEST(TileTest, StoresMoreThanTheCachesHold) {
+  const Dims shape{1027, 1100};
+  const Array result = kit::random(shape, Dtype::f32, 1);
+  const Expr stored = leaf_like(0, result) * constant(2);
+  const Array got = host_like(stored);
+  const Tile tile(compile({&stored, 1}));
+  parallel_for(1027, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t r = first; r < last; ++r)
+      tile.store(result.as<float>() + r * 1100, {}, r * 1100, 1100, got.data());
+  });
+  for (std::int64_t i = 0; i < got.count(); ++i)
+    ASSERT_EQ(got.as<float>()[i], result.as<float>()[i] * 2);
+}
+
 TEST(TileTest, RefusesWhatItCannotDo) {
   const Expr x = Expr::leaf(0, Dtype::f32, {4, 5});
   const Expr two[] = {x, x + x};
