@@ -32,6 +32,7 @@ CompileOnly::CompileOnly(std::vector<int>) { fail_absent(); }
 CompileOnly::~CompileOnly() = default;
 std::vector<KernelSource> CompileOnly::sources() const { return {}; }
 const char* kernel_prelude() { return ""; }
+void observe_compilation(std::function<void(const std::string&, int)>) {}
 void relax_capture_mode_of_this_thread() {}
 Event create_timing_event(Device) { fail_absent(); }
 float elapsed_ms(const Event&, const Event&) { fail_absent(); }

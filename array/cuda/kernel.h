@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -62,6 +63,11 @@ std::string compile_kernel(const KernelSource& source, int architecture);
 
 /// What the compiler says of the code that it made: registers, shared memory, spills. Otherwise as compile_kernel.
 std::string compiler_report(const KernelSource& source, int architecture);
+
+/// Calls `observer(name, architecture)` from now on before a kernel is compiled that the disk cache does not have: a
+/// pipeline's first start on a machine takes seconds, and its user wants to know of what. On the thread that compiles;
+/// null: nobody.
+void observe_compilation(std::function<void(const std::string& name, int architecture)> observer);
 
 /// While one lives, load_kernel compiles for `architectures` and returns a kernel that cannot be
 /// launched, and remembers how many it compiled: so that every op can be prepared without a GPU: by tests, and to look at

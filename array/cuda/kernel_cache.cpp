@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <optional>
 
 #include <fmt/core.h>
@@ -64,7 +65,22 @@ void write_entry(const fs::path& path, const std::string& code) {
   if (!file || error) fs::remove(temporary, error);
 }
 
+/// Copied out before it is called, so that it may be exchanged meanwhile.
+struct Observer {
+  std::mutex mutex;
+  std::function<void(const std::string&, int)> call;
+};
+Observer& observer() {
+  static Observer instance;
+  return instance;
+}
+
 }  // namespace
+
+void observe_compilation(std::function<void(const std::string& name, int architecture)> call) {
+  const std::lock_guard lock(observer().mutex);
+  observer().call = std::move(call);
+}
 
 std::optional<std::string> read_cached(const std::string& name) {
   const std::optional<fs::path> folder = cache_folder();
@@ -94,6 +110,10 @@ std::string cached_cubin(const KernelSource& source, int architecture) {
   const std::string name =
       fmt::format("{}-sm_{}-{}.cubin", source.name, architecture, kernel_key(source, architecture));
   if (std::optional<std::string> code = read_cached(name)) return *std::move(code);
+  std::unique_lock lock(observer().mutex);
+  const auto call = observer().call;
+  lock.unlock();
+  if (call) call(source.name, architecture);
   std::string code = compile_kernel(source, architecture);
   write_cached(name, code);
   return code;

@@ -85,6 +85,24 @@ TEST_F(KernelCacheTest, TakesAWholeEntryFromDisk) {
   EXPECT_EQ(cached_cubin(kSource, 90), "from disk");
 }
 
+TEST_F(KernelCacheTest, SaysWhatItCompilesAndNotWhatItFinds) {
+  std::vector<std::string> seen;
+  observe_compilation([&](const std::string& name, int architecture) {
+    seen.push_back(fmt::format("{} {}", name, architecture));
+  });
+  cached_cubin(kSource, 90);
+  cached_cubin(kSource, 90);
+  observe_compilation(nullptr);
+  cached_cubin(kSource, 80);
+  EXPECT_EQ(seen, std::vector<std::string>{"halve 90"});
+}
+
+TEST_F(KernelCacheTest, KeepsWhatElseAMachineFindsOutOnce) {
+  EXPECT_EQ(read_cached("matmul-1"), std::nullopt);
+  write_cached("matmul-1", std::string("a\0b", 3));
+  EXPECT_EQ(read_cached("matmul-1"), std::string("a\0b", 3));
+}
+
 TEST_F(KernelCacheTest, ReplacesADamagedEntry) {
   cached_cubin(kSource, 90);
   const fs::path file = files_in(folder_)[0];

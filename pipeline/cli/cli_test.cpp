@@ -223,6 +223,36 @@ TEST_F(Cli, PlansForADeviceThatIsNotThereButDoesNotRun) {
   EXPECT_EQ(got.err, kit::caught([] { device_from_name("cuda:63"); }).text + "\n");
 }
 
+TEST_F(Cli, PlanSaysTheTimeOfTheBytesWhereTheDeviceIs) {
+  const Outcome outcome = forebay({"plan", "train.yaml"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(" GB/s, the copy bandwidth measured on cpu just now\n"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(Cli, DumpsTheKernelsOfAPlanWithTheNamesOfTheirStages) {
+  const Outcome refused = forebay({"plan", "train.yaml", "--dump-kernels", "kernels"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_EQ(refused.err,
+            "--dump-kernels: the pipeline runs on cpu; kernels are for CUDA. Add --device cuda.\n");
+  write("file", "");
+  const Outcome unmade =
+      forebay({"plan", "train.yaml", "--device", "cuda", "--dump-kernels", "file/kernels"});
+  EXPECT_EQ(unmade.exit_code, 1);
+  const Outcome done =
+      forebay({"plan", "train.yaml", "--device", "cuda", "--dump-kernels", "kernels"});
+  if (done.err.find("built without CUDA") != std::string::npos) GTEST_SKIP() << done.err;
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.out.find("\n1 kernels written to kernels\n"), std::string::npos) << done.out;
+  EXPECT_NE(unmade.err.find("--dump-kernels: file/kernels cannot be made: "), std::string::npos)
+      << unmade.err;
+  EXPECT_TRUE(fs::exists(folder_ + "/kernels/prelude.cu"));
+  const std::string text = text_of(folder_ + "/kernels/02_clip_0_pointwise.cu");
+  EXPECT_NE(text.find("// train, step 2: clip\n//   stage 1 (clip)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("__global__"), std::string::npos) << text;
+}
+
 TEST_F(Cli, RunSavesEachOutputOfEachBatch) {
   const Outcome got = forebay({"run", "train.yaml", "--save", "out/deep", "--epochs", "2"});
   EXPECT_EQ(got.exit_code, 0) << got.err;

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
 #include <forebay/pipeline/cli/commands.h>
 #include <forebay/pipeline/cli/progress.h>
@@ -101,6 +102,9 @@ void run_epochs(Pipeline& pipeline, const Limits& limits, Saver* saver, RunRepor
 }  // namespace
 
 int run(const Arguments& arguments) {
+  cuda::observe_compilation([](const std::string& name, int architecture) {
+    fmt::print(stderr, "compiling kernel {} for sm_{}, once on this machine\n", name, architecture);
+  });
   Pipeline pipeline =
       Pipeline::from_spec(load(arguments, Presence::required), {.time_steps = true});
   RunReport report;
