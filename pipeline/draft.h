@@ -13,7 +13,7 @@ namespace forebay {
 /// A step that is not final: others may still become part of it.
 struct Draft {
   PlanStep step;                   ///< kind, device, outputs, stages; copies have their inputs, too
-  std::vector<expr::Expr> inputs;  ///< kernel: each input of its op
+  std::vector<expr::Expr> inputs = {};  ///< kernel: each input of its op
   std::vector<expr::Expr> results =
       {};             ///< pointwise: each output; kernel: the epilogue, if any, which
                       ///< reads the op's result as the value that it replaces

@@ -1,6 +1,7 @@
 // What the planner fuses into what, and that fused and unfused plans give the same bits.
 
 #include <forebay/ops/expr/tile.h>
+#include <forebay/ops/histogram/histogram.h>
 #include <forebay/ops/permute/permute.h>
 #include <forebay/ops/scale/scale.h>
 #include <forebay/pipeline/program.h>
@@ -114,6 +115,12 @@ TEST(Fusion, BetweenTwoKernelOpsTheSmallerArrayIsWritten) {
   Spec spec = counting_spec(Device::cpu());
   spec.stages = {plus_one(), to_f16(), stage("cast", Cast{.dtype = Dtype::f64}), stage(same_op())};
   EXPECT_EQ(labels(*plan_of(spec)), (Labels{"plus_one + cast + cast", "same"}));
+}
+
+TEST(Fusion, AFieldThatAKernelReadsTwiceIsOneArray) {
+  const StageSpec counts =
+      with(stage("histogram", Histogram{.bins = 4, .range = Reals{0, 60}}), {"x", "x"}, {"h"});
+  EXPECT_EQ(steps({plus_one(), clip(3), counts}, {"h"}), (Labels{"plus_one + clip", "histogram"}));
 }
 
 TEST(Fusion, AnEpilogueMayReadWhatIsComputedLater) {

@@ -1,28 +1,21 @@
 // Spec -> Plan. Pointwise stages stay expressions over plan values as long as they can, so that runs of them become
 // one kernel, or part of the kernel op before or behind them. Outputs, and what no kernel takes in, are written to
-// memory. draft.h has the steps while they are being made.
+// memory. lazy_fields.h has the fields while they are being made, draft.h the steps.
 
 #include <forebay/pipeline/plan.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <forebay/array/require.h>
 #include <forebay/pipeline/dataflow.h>
 #include <forebay/pipeline/draft.h>
-#include <forebay/pipeline/memory_map.h>
+#include <forebay/pipeline/lazy_fields.h>
 
 namespace forebay {
 namespace {
 
-/// A version of a field: an expression over plan values, computed when somebody needs it in memory.
-struct Lazy {
-  ArraySpec spec;
-  expr::Expr expr;  ///< invalid when nobody needs it
-  Device device;
-  std::vector<int> pending;  ///< stages whose work the expression holds
-};
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 std::vector<int> merged(std::vector<int> a, const std::vector<int>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -37,8 +30,8 @@ class Planner {
       : spec_(*spec),
         flow_(std::move(flow)),
         mistakes_(mistakes),
-        lazies_(flow_.versions.size()),
-        drafts_(plan_.values, spec->fuse) {
+        drafts_(plan_.values, spec->fuse),
+        fields_(flow_, plan_, drafts_) {
     plan_.spec = std::move(spec);
     plan_.batch_size = rows;
     plan_.device = spec_.device.value_or(cuda_device_count() > 0 ? Device::cuda() : Device::cpu());
@@ -52,14 +45,14 @@ class Planner {
     if (mistakes_.any()) return nullptr;
     std::vector<int> delivered;
     for (const auto& [name, version] : flow_.outputs) {
-      Lazy lazy = on(version, plan_.device);
-      const int value = dense(lazy, name);
-      lazies_[index(version)] = lazy;
-      ++taken_[index(version)];
-      PlanValue& memory = plan_.values[index(base_of(value))];
+      Lazy lazy = fields_.on(version, plan_.device);
+      const int value = fields_.dense(lazy, name);
+      fields_[version] = lazy;
+      fields_.take(version);
+      PlanValue& memory = plan_.values[index(fields_.base_of(value))];
       if (memory.kind == PlanValue::Kind::temporary) memory.kind = PlanValue::Kind::output;
       plan_.outputs.push_back({.name = name, .value = value});
-      delivered.push_back(base_of(value));
+      delivered.push_back(fields_.base_of(value));
     }
     plan_.steps = drafts_.finish(delivered, plan_.notes);
     for (PlanStep& step : plan_.steps)
@@ -69,19 +62,6 @@ class Planner {
   }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  int base_of(int value) const {
-    const PlanValue& v = plan_.values[index(value)];
-    return v.kind == PlanValue::Kind::view ? v.base : value;
-  }
-  int add_value(PlanValue value) {
-    plan_.values.push_back(std::move(value));
-    return static_cast<int>(plan_.values.size()) - 1;
-  }
-  expr::Expr leaf(int value) const {
-    const ArraySpec& spec = plan_.values[index(value)].spec;
-    return expr::Expr::leaf(value, spec.dtype, spec.shape);
-  }
   void note(const std::string& text) { plan_.notes.push_back(text); }
   /// The names of its stages' ops.
   void label(PlanStep& step) const {
@@ -100,13 +80,13 @@ class Planner {
       if (!flow_.versions[index(i)].known) continue;
       for (const std::int64_t extent : column.shape)
         spec.shape.push_back(extent);
-      const int value = add_value({.kind = PlanValue::Kind::column,
-                                   .name = column.name,
-                                   .spec = spec,
-                                   .device = {},
-                                   .column = i});
-      lazies_[index(i)] = {
-          .spec = spec, .expr = leaf(value), .device = Device::cpu(), .pending = {}};
+      const int value = fields_.add_value({.kind = PlanValue::Kind::column,
+                                           .name = column.name,
+                                           .spec = spec,
+                                           .device = {},
+                                           .column = i});
+      fields_[i] = {
+          .spec = spec, .expr = fields_.leaf(value), .device = Device::cpu(), .pending = {}};
       if (!flow_.versions[index(i)].needed()) {
         note(fmt::format("column `{}` is read, but no stage and no output uses it", column.name));
       }
@@ -115,14 +95,14 @@ class Planner {
 
   void add_stage(int i) {
     const StageSpec& stage = spec_.stages[index(i)];
-    const Dataflow::Stage& fields = flow_.stages[index(i)];
+    const Dataflow::Stage& names = flow_.stages[index(i)];
     const Device device = stage.device.value_or(plan_.device);
     bool known = check_device(i, device);
     const auto version_known = [&](int version) {
       return version >= 0 && flow_.versions[index(version)].known;
     };
-    known = known && std::all_of(fields.inputs.begin(), fields.inputs.end(), version_known);
-    known = known && std::all_of(fields.outputs.begin(), fields.outputs.end(), version_known);
+    known = known && std::all_of(names.inputs.begin(), names.inputs.end(), version_known);
+    known = known && std::all_of(names.outputs.begin(), names.outputs.end(), version_known);
     if (known) {
       try {
         add_known_stage(i, device);
@@ -133,7 +113,7 @@ class Planner {
             stage_title(spec_, i) + ": " + without_op_name(error.what(), stage.op.name()));
       }
     }
-    for (const int version : fields.outputs)
+    for (const int version : names.outputs)
       flow_.versions[index(version)].known = false;
   }
 
@@ -148,24 +128,23 @@ class Planner {
 
   void add_known_stage(int i, Device device) {
     const StageSpec& stage = spec_.stages[index(i)];
-    const Dataflow::Stage& fields = flow_.stages[index(i)];
+    const Dataflow::Stage& names = flow_.stages[index(i)];
     std::vector<ArraySpec> specs;
-    for (const int version : fields.inputs)
-      specs.push_back(lazies_[index(version)].spec);
+    for (const int version : names.inputs)
+      specs.push_back(fields_[version].spec);
     const std::vector<ArraySpec> results = stage.op.infer(specs);
-    for (std::size_t k = 0; k < fields.outputs.size(); ++k) {
-      lazies_[index(fields.outputs[k])] = {
-          .spec = results[k], .expr = {}, .device = device, .pending = {}};
+    for (std::size_t k = 0; k < names.outputs.size(); ++k) {
+      fields_[names.outputs[k]] = {.spec = results[k], .expr = {}, .device = device, .pending = {}};
     }
-    if (!fields.needed) {
+    if (!names.needed) {
       note(fmt::format("{} is left out: nothing uses what it writes", stage_title(spec_, i)));
       return;
     }
     std::vector<Lazy> inputs;
     std::vector<expr::Expr> expressions;
     std::vector<int> pending;
-    for (const int version : fields.inputs) {
-      inputs.push_back(on(version, device));
+    for (const int version : names.inputs) {
+      inputs.push_back(fields_.on(version, device));
       expressions.push_back(inputs.back().expr);
       pending = merged(pending, inputs.back().pending);
     }
@@ -178,8 +157,8 @@ class Planner {
     } else {
       add_pointwise(i, device, results, lowered, pending);
     }
-    for (const int version : fields.inputs)
-      ++taken_[index(version)];
+    for (const int version : names.inputs)
+      fields_.take(version);
   }
 
   /// Of ops that do not say so themselves, a kernel op that makes the batch axis disappear.
@@ -205,7 +184,7 @@ class Planner {
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const Dataflow::Version& version = flow_.versions[index(outputs[k])];
       if (!version.needed()) continue;
-      Lazy& lazy = lazies_[index(outputs[k])];
+      Lazy& lazy = fields_[outputs[k]];
       lazy = {.spec = results[k], .expr = lowered[k], .device = device, .pending = pending};
       FOREBAY_REQUIRE(
           lazy.expr.dtype() == results[k].dtype && lazy.expr.shape() == results[k].shape, invalid,
@@ -216,7 +195,7 @@ class Planner {
       const bool shared = version.uses() > 1 && lazy.expr.node()->opcode != expr::Opcode::leaf;
       if (!shared && spec_.fuse) continue;
       const std::size_t before = drafts_.size();
-      const int value = dense(lazy, version.name);
+      const int value = fields_.dense(lazy, version.name);
       lazy.pending.clear();
       if (shared && drafts_.size() > before) {
         drafts_.explain(value, fmt::format("`{}` of {} is written to memory: it is read {} times",
@@ -227,7 +206,7 @@ class Planner {
 
   void add_kernel(int i, Device device, Problem problem, std::vector<Lazy> inputs) {
     const StageSpec& stage = spec_.stages[index(i)];
-    const Dataflow::Stage& fields = flow_.stages[index(i)];
+    const Dataflow::Stage& names = flow_.stages[index(i)];
     FOREBAY_REQUIRE(stage.op.entry().body(device.kind) != nullptr, unsupported,
                     "this build has no {} body of the op; place the stage with `device: {}`.",
                     device.is_cuda() ? "CUDA" : "CPU", device.is_cuda() ? "cpu" : "cuda");
@@ -238,18 +217,23 @@ class Planner {
     if (fuses != nullptr && spec_.fuse)
       draft.fuses = fuses(stage.op.raw_settings(), problem, device.kind);
     for (std::size_t k = 0; k < inputs.size(); ++k) {
-      const std::string& name = flow_.versions[index(fields.inputs[k])].name;
-      if (draft.fuses.prologue && !(memory(inputs[k].expr) || is_better_behind(inputs[k]))) {
+      const auto same = std::find(names.inputs.begin(), names.inputs.end(), names.inputs[k]);
+      if (const auto first = static_cast<std::size_t>(same - names.inputs.begin()); first < k) {
+        draft.inputs.push_back(draft.inputs[first]);
+        continue;
+      }
+      const std::string& name = flow_.versions[index(names.inputs[k])].name;
+      if (draft.fuses.prologue &&
+          !(fields_.memory(inputs[k].expr) || fields_.append_where_smaller(inputs[k]))) {
         for (const int pending : inputs[k].pending)
           draft.step.stages.push_back(pending);
         draft.inputs.push_back(inputs[k].expr);
         continue;
       }
       const std::size_t before = drafts_.size();
-      const int value = dense(inputs[k], name);
-      draft.inputs.push_back(leaf(value));
-      if (inputs[k].device == lazies_[index(fields.inputs[k])].device)
-        lazies_[index(fields.inputs[k])] = inputs[k];
+      const int value = fields_.dense(inputs[k], name);
+      draft.inputs.push_back(fields_.leaf(value));
+      if (inputs[k].device == fields_[names.inputs[k]].device) fields_[names.inputs[k]] = inputs[k];
       if (drafts_.size() > before) {
         drafts_.explain(
             value, fmt::format("`{}` is written to memory before {}: {} takes no pointwise work in",
@@ -259,129 +243,27 @@ class Planner {
     draft.step.stages = merged(draft.step.stages, {});
     for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
       const bool needed =
-          k < fields.outputs.size() && flow_.versions[index(fields.outputs[k])].needed();
+          k < names.outputs.size() && flow_.versions[index(names.outputs[k])].needed();
       if (!needed) {
         draft.step.outputs.push_back(-1);
         continue;
       }
-      Lazy& lazy = lazies_[index(fields.outputs[k])];
-      const int value = add_value({.name = flow_.versions[index(fields.outputs[k])].name,
-                                   .spec = lazy.spec,
-                                   .device = device});
-      lazy.expr = leaf(value);
+      Lazy& lazy = fields_[names.outputs[k]];
+      const int value = fields_.add_value({.name = flow_.versions[index(names.outputs[k])].name,
+                                           .spec = lazy.spec,
+                                           .device = device});
+      lazy.expr = fields_.leaf(value);
       draft.step.outputs.push_back(value);
     }
     draft.step.problem = std::move(problem);
     drafts_.add(std::move(draft));
   }
 
-  /// The plan value that the expression is, as it is; nothing when it has to be computed.
-  std::optional<int> memory(const expr::Expr& expression) const {
-    const expr::Node& node = *expression.node();
-    if (!expr::is_dense_leaf(expression) || node.source < 0) return {};
-    const ArraySpec spec{expression.dtype(), expression.shape()};
-    if (plan_.values[index(node.source)].spec != spec) return {};
-    return node.source;
-  }
-
-  /// Between two kernel ops, the work goes to the one that makes what lies between them smaller.
-  bool is_better_behind(Lazy& lazy) {
-    const std::vector<int> sources = sources_of(lazy.expr);
-    return std::any_of(sources.begin(), sources.end(), [&](int source) {
-      return bytes_of({lazy.expr.dtype(), lazy.expr.shape()}) <=
-                 bytes_of(plan_.values[index(source)].spec) &&
-             append_to_kernel(source, lazy);
-    });
-  }
-
-  /// Whether no field that is still to be read, other than `lazy`, comes from `value`.
-  bool is_last_reader(const Lazy& lazy, int value) const {
-    for (std::size_t version = 0; version < lazies_.size(); ++version) {
-      const Lazy& other = lazies_[version];
-      if (other.expr.node() == lazy.expr.node() ||
-          taken_[version] >= flow_.versions[version].uses() || !other.expr.valid())
-        continue;
-      const std::vector<int> sources = sources_of(other.expr);
-      if (std::find(sources.begin(), sources.end(), value) != sources.end()) return false;
-    }
-    return true;
-  }
-
-  bool append_to_kernel(int of, Lazy& lazy) {
-    const bool delivered =
-        std::any_of(plan_.outputs.begin(), plan_.outputs.end(),
-                    [&](const PlanOutput& output) { return base_of(output.value) == of; });
-    if (delivered) return false;
-    if (!is_last_reader(lazy, of) || !drafts_.append_to_kernel(of, lazy.expr, lazy.pending))
-      return false;
-    lazy.expr = leaf(of);
-    lazy.pending.clear();
-    return true;
-  }
-
-  /// The value that holds `lazy`; adds a step when it is not in memory as it is, and turns it into
-  /// a leaf.
-  int dense(Lazy& lazy, const std::string& name) {
-    if (const auto value = memory(lazy.expr)) return *value;
-    const expr::Node& node = *lazy.expr.node();
-    const ArraySpec spec{lazy.expr.dtype(), lazy.expr.shape()};
-    if (expr::is_dense_leaf(lazy.expr) && node.source >= 0) {
-      const int view = add_value({.kind = PlanValue::Kind::view,
-                                  .name = name,
-                                  .spec = spec,
-                                  .device = lazy.device,
-                                  .base = base_of(node.source)});
-      lazy.expr = leaf(view);
-      return view;
-    }
-    for (const int source : sources_of(lazy.expr)) {
-      if (!append_to_kernel(source, lazy)) continue;
-      plan_.values[index(source)].name = name;
-      return source;
-    }
-    const int value = add_value({.name = name, .spec = spec, .device = lazy.device});
-    drafts_.add({.step = {.kind = PlanStep::Kind::pointwise,
-                          .device = lazy.device,
-                          .outputs = {value},
-                          .stages = lazy.pending},
-                 .results = {lazy.expr}});
-    lazy.expr = leaf(value);
-    lazy.pending.clear();
-    return value;
-  }
-
-  /// The field on `device`: as it is, or a copy that all readers there share.
-  Lazy on(int version, Device device) {
-    Lazy& lazy = lazies_[index(version)];
-    if (lazy.device == device) return lazy;
-    const int from = dense(lazy, flow_.versions[index(version)].name);
-    const auto [found, fresh] = copies_.try_emplace(from, -1);
-    if (fresh) {
-      const PlanValue source = plan_.values[index(from)];
-      found->second = add_value({.kind = PlanValue::Kind::copied,
-                                 .name = source.name,
-                                 .spec = source.spec,
-                                 .device = device});
-      if (source.kind == PlanValue::Kind::column) {
-        loaded_.emplace_back(from, found->second);
-      } else {
-        drafts_.add(
-            {.step = {.kind = PlanStep::Kind::copy,
-                      .device = device.is_cuda() ? device : source.device,
-                      .inputs = {from},
-                      .outputs = {found->second},
-                      .stages = lazy.pending,
-                      .label = fmt::format("copy {} to {}", source.name, to_string(device))}});
-      }
-    }
-    return {.spec = lazy.spec, .expr = leaf(found->second), .device = device, .pending = {}};
-  }
-
   /// All columns that travel do so in one step, the first.
   void add_load() {
-    if (loaded_.empty()) return;
+    if (fields_.loaded().empty()) return;
     PlanStep step{.kind = PlanStep::Kind::load, .device = plan_.device, .label = "copy "};
-    for (const auto& [column, copy] : loaded_) {
+    for (const auto& [column, copy] : fields_.loaded()) {
       step.label += (step.inputs.empty() ? "" : ", ") + plan_.values[index(column)].name;
       step.inputs.push_back(column);
       step.outputs.push_back(copy);
@@ -403,7 +285,7 @@ class Planner {
       const int input = planner_.flow_.stages[index(stage_)].inputs[0];
       const std::string& name = planner_.flow_.versions[index(input)].name;
       Lazy lazy{.spec = {}, .expr = expression, .device = device_, .pending = pending_};
-      const int value = planner_.dense(lazy, name);
+      const int value = planner_.fields_.dense(lazy, name);
       planner_.drafts_.explain(
           value,
           fmt::format(
@@ -425,12 +307,8 @@ class Planner {
   Dataflow flow_;
   Mistakes& mistakes_;
   Plan plan_;
-  std::vector<Lazy> lazies_;  // by version
-  std::vector<int> taken_ =
-      std::vector<int>(flow_.versions.size());  // how often each was read so far
   Drafts drafts_;
-  std::map<int, int> copies_;                // value -> the same on the other device
-  std::vector<std::pair<int, int>> loaded_;  // column -> its value on the GPU
+  LazyFields fields_;
 };
 
 }  // namespace
