@@ -200,11 +200,22 @@ class Generator {
   }
 
   void element() {
-    line("\n  static {} element({}) {{", code_.is_store ? "Stored" : "Value",
-         each_leaf(
-             ", ", [&](std::size_t i) { return fmt::format("{} x{}", type_of(i), i); }, true));
-    code_.text += cuda_statements(program_, "    ");
+    const std::string_view given = code_.is_store ? "Stored" : "Value";
+    const std::string parameters = each_leaf(
+        ", ", [&](std::size_t i) { return fmt::format("{} x{}", type_of(i), i); }, true);
+    CudaShared shared;
+    if (!code_.is_store) shared = {.quotients = true, .one_value = std::vector<bool>(leaf_count())};
+    for (int i = 0; i < static_cast<int>(program_.code.size()); ++i)
+      has_doubt_ |= is_quotient(program_, i, shared);
+    line("\n{}  static {} element({}{}) {{", has_doubt_ ? "  template <bool Exact>\n" : "", given,
+         parameters, has_doubt_ ? ", Doubt& doubt" : "");
+    code_.text += cuda_statements(program_, "    ", shared);
     line("    return {};\n  }}", cuda_value(program_, program_.outputs[0]));
+    if (!has_doubt_) return;
+    line("  static {} element({}) {{\n    Doubt doubt;", given, parameters);
+    line("    return element<true>({}, doubt);\n  }}",
+         each_leaf(
+             ", ", [&](std::size_t i) { return fmt::format("x{}", i); }, true));
   }
 
   void row_struct() {
@@ -226,16 +237,50 @@ class Generator {
     } else {
       line("    Value at(i64 column) const {{ return {}; }}", call);
     }
-    packs(
-        "    ",
-        [&](std::size_t i) {
-          if (rows_.leaves[i].step == 0) return std::string();
-          return is_apart(i)
-                     ? fmt::format("load_apart<N>(x{0} + Index(p * N) * x{0}_step, x{0}_step)", i)
-                     : fmt::format("load_pack<N>(x{} + p * N, together)", i);
-        },
-        [](std::size_t i) { return fmt::format("x{}", i); });
+    const auto load = [&](std::size_t i) {
+      if (rows_.leaves[i].step == 0) return std::string();
+      return is_apart(i)
+                 ? fmt::format("load_apart<N>(x{0} + Index(p * N) * x{0}_step, x{0}_step)", i)
+                 : fmt::format("load_pack<N>(x{} + p * N, together)", i);
+    };
+    const auto one = [](std::size_t i) { return fmt::format("x{}", i); };
+    if (code_.is_store) {
+      packs("    ", load, one);
+    } else {
+      fetched_packs(load, one);
+    }
     line("  }};");
+  }
+
+  /// A row's `pack` in two steps.
+  template <class Load, class One>
+  void fetched_packs(const Load& load, const One& one) {
+    line("    template <int N>\n    struct Fetched {{");
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
+      if (!load(i).empty()) line("      Pack<{}, N> x{};", type_of(i), i);
+    }
+    line("    }};\n    template <int N>\n    Fetched<N> fetch(i64 p) const {{");
+    line("      [[maybe_unused]] const bool together = (N & -N) <= whole;");
+    std::string loads;
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
+      if (!load(i).empty()) loads += fmt::format("{}{}", loads.empty() ? "" : ", ", load(i));
+    }
+    line("      return {{{}}};\n    }}", loads);
+    line("    template <int N>\n    Pack<Value, N> values(const Fetched<N>& fetched) const {{");
+    line("      Pack<Value, N> values;");
+    const std::string call = element_call("", [&](std::size_t i) {
+      return load(i).empty() ? one(i) : fmt::format("fetched.x{}.at[k]", i);
+    });
+    if (has_doubt_) {  // quotients by inverses, and exact ones where those may be wrong
+      const std::string arguments = call.substr(call.find('('), call.rfind(')') - call.find('('));
+      line("      Doubt doubt;\n#pragma unroll");
+      line("      for (int k = 0; k < N; ++k) values.at[k] = element<false>{}, doubt);", arguments);
+      line("      if (!doubt) return values;");
+    }
+    line("#pragma unroll\n      for (int k = 0; k < N; ++k) values.at[k] = {};", call);
+    line("      return values;\n    }}");
+    line("    template <int N>\n    Pack<Value, N> pack(i64 p) const {{");
+    line("      return values<N>(fetch<N>(p));\n    }}");
   }
 
   /// `pack` or `put_pack` of leaves whose packs are `load` (empty: `one` for all).
@@ -348,6 +393,7 @@ class Generator {
   LoopNest nest_;
   bool flat_ = true;
   bool wide_ = false;
+  bool has_doubt_ = false;  // some quotients are by inverses
 };
 
 DeviceCode device_code(std::string_view name, const Program& program, bool is_store,

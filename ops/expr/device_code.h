@@ -24,6 +24,9 @@ namespace forebay::expr {
 ///       struct Row {
 ///         Value at(i64 column) const;
 ///         template <int N> Pack<Value, N> pack(i64 p) const; // columns p * N .. p * N + N - 1
+///         // The same in two steps, for kernels that want all their packs on the way before the first is computed:
+///         template <int N> Fetched<N> fetch(i64 p) const;
+///         template <int N> Pack<Value, N> values(const Fetched<N>& fetched) const;
 ///       };
 ///     };
 ///

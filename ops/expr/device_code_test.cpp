@@ -27,12 +27,17 @@ struct load_x {
   i64 columns;
   i64 x0_pitch;
 
-  static Value element(u8 x0) {
+  template <bool Exact>
+  static Value element(u8 x0, Doubt& doubt) {
     const u8 v0 = x0;
     const f32 v1 = saturate_cast<f32>(v0);
     const f32 v3 = v1 - 0.5f;
-    const f32 v5 = v3 / 3.0f;
+    const f32 v5 = quotient<Exact>(v3, 3.0f, 0.33333334f, doubt);
     return v5;
+  }
+  static Value element(u8 x0) {
+    Doubt doubt;
+    return element<true>(x0, doubt);
   }
 
   struct Row {
@@ -40,13 +45,28 @@ struct load_x {
     const u8* x0;
     Value at(i64 column) const { return element(x0[column]); }
     template <int N>
-    Pack<Value, N> pack(i64 p) const {
-      const bool together = (N & -N) <= whole;
-      const auto x0_pack = load_pack<N>(x0 + p * N, together);
+    struct Fetched {
+      Pack<u8, N> x0;
+    };
+    template <int N>
+    Fetched<N> fetch(i64 p) const {
+      [[maybe_unused]] const bool together = (N & -N) <= whole;
+      return {load_pack<N>(x0 + p * N, together)};
+    }
+    template <int N>
+    Pack<Value, N> values(const Fetched<N>& fetched) const {
       Pack<Value, N> values;
+      Doubt doubt;
 #pragma unroll
-      for (int k = 0; k < N; ++k) values.at[k] = element(x0_pack.at[k]);
+      for (int k = 0; k < N; ++k) values.at[k] = element<false>(fetched.x0.at[k], doubt);
+      if (!doubt) return values;
+#pragma unroll
+      for (int k = 0; k < N; ++k) values.at[k] = element(fetched.x0.at[k]);
       return values;
+    }
+    template <int N>
+    Pack<Value, N> pack(i64 p) const {
+      return values<N>(fetch<N>(p));
     }
   };
 

@@ -206,15 +206,20 @@ inline void exchange(const C (&v)[P::kEach][P::Radix], C (&w)[Q::kEach][Q::Radix
   });
 }
 
-// ---- What the first pass reads. `element(k)` is point k of the row.
+// ---- What the first pass reads.
+/// f(b, r, k) for point r of this thread's line b, which is point k of the row.
+template <class P, class F>
+inline void each_point(int t, F f) {
+  repeat<P::kEach>([&](auto b) {
+    constexpr int kLine = b.value;
+    const int line = P::line(t, kLine);
+    const i64 j = P::kWhole || line < P::kLines ? line : 0;  // 64 bits: what is added is then part of an access
+    repeat<P::Radix>([&](auto r) { f(Int<kLine>{}, r, j + P::kLines * r.value); });
+  });
+}
 template <class P, class F>
 inline void read_lines(C (&v)[P::kEach][P::Radix], int t, F element) {
-  repeat<P::kEach>([&](auto index) {
-    constexpr int b = index.value;
-    const int line = P::line(t, b);
-    const i64 j = P::kWhole || line < P::kLines ? line : 0;  // 64 bits: what is added is then part of an access
-    repeat<P::Radix>([&](auto r) { v[b][r.value] = element(j + P::kLines * r.value); });
-  });
+  each_point<P>(t, [&](auto b, auto r, i64 k) { v[b.value][r.value] = element(k); });
 }
 
 /// An element of x as a complex number of the type computed in.
@@ -236,26 +241,37 @@ inline Row with_whole(Row row, int whole) {
   return row;
 }
 
+/// Points of N columns, by `point(pack)`: all are on their way before the first is computed.
+template <class P, int N, class Row, class F>
+inline void read_packs(C (&v)[P::kEach][P::Radix], int t, const Row& row, F point) {
+  constexpr int kColumns = N * kLength;
+  typename Row::template Fetched<N> fetched[P::kEach][P::Radix];
+  const auto is_inside = [](i64 k) { return kColumns <= kExtent || N * k + N <= kExtent; };
+  const auto fetch = [&](const Row& x) {
+    each_point<P>(t, [&](auto b, auto r, i64 k) {
+      if (is_inside(k)) fetched[b.value][r.value] = x.template fetch<N>(k);
+    });
+  };
+  N > 1 && row.whole >= N ? fetch(with_whole(row, N)) : fetch(with_whole(row, 1));
+  each_point<P>(t, [&](auto b, auto r, i64 k) {
+    v[b.value][r.value] = is_inside(k) ? point(row.template values<N>(fetched[b.value][r.value]))
+                                       : column(row, N * k, kColumns);
+  });
+}
+
 /// Real x of even length: neighbours are one point.
 template <class P, class Row>
 inline void read_pairs(C (&v)[P::kEach][P::Radix], int t, const Row& row) {
-  const auto read = [&](const Row& x) {
-    read_lines<P>(v, t, [&](i64 k) -> C {
-      if (2 * kLength > kExtent && 2 * k + 1 >= kExtent) return column(x, 2 * k, 2 * kLength);
-      const auto pair = x.template pack<2>(k);
-      return {saturate_cast<Real>(pair.at[0]), saturate_cast<Real>(pair.at[1])};
-    });
-  };
-  row.whole >= 2 ? read(with_whole(row, 2)) : read(with_whole(row, 1));
+  read_packs<P, 2>(v, t, row, [](const auto& pair) -> C {
+    return {saturate_cast<Real>(pair.at[0]), saturate_cast<Real>(pair.at[1])};
+  });
 }
 
 /// x as it is; an inverse transform is the forward one of re and im exchanged, before and after.
 template <class P, class Row>
-inline void read_points(C (&v)[P::kEach][P::Radix], int t, const Row& x) {
-  read_lines<P>(v, t, [&](i64 k) {
-    const C z = column(x, k, kLength);
-    return kInverse ? swapped(z) : z;
-  });
+inline void read_points(C (&v)[P::kEach][P::Radix], int t, const Row& row) {
+  read_packs<P, 1>(v, t, row, [](const auto& pack) { return complex_of(pack.at[0]); });
+  if (kInverse) each_point<P>(t, [&](auto b, auto r, i64) { v[b.value][r.value] = swapped(v[b.value][r.value]); });
 }
 
 /// Half a spectrum of a real result of odd length, whole again.
