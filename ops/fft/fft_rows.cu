@@ -145,13 +145,8 @@ struct Pass {
 
 /// Waits for the other threads of the row, and for what they wrote.
 inline void meet() {
-  if constexpr (32 % kThreads == 0) {
-    __syncwarp();
-  } else if constexpr (kThreads % 32 == 0) {  // a barrier for each row of the block
-    asm volatile("bar.sync %0, %1;" : : "r"(1 + threadIdx.x / kThreads), "n"(kThreads) : "memory");
-  } else {
-    __syncthreads();
-  }
+  if constexpr (32 % kThreads == 0) __syncwarp();
+  else __syncthreads();
 }
 
 /// Where a row's elements lie in shared memory: Gap words are left out after every Every, against bank conflicts.
@@ -267,11 +262,13 @@ inline void read_pairs(C (&v)[P::kEach][P::Radix], int t, const Row& row) {
   });
 }
 
-/// x as it is; an inverse transform is the forward one of re and im exchanged, before and after.
+/// x as it is; an inverse transform of complex x is the forward one of re and im exchanged, before and after.
 template <class P, class Row>
 inline void read_points(C (&v)[P::kEach][P::Radix], int t, const Row& row) {
   read_packs<P, 1>(v, t, row, [](const auto& pack) { return complex_of(pack.at[0]); });
-  if (kInverse) each_point<P>(t, [&](auto b, auto r, i64) { v[b.value][r.value] = swapped(v[b.value][r.value]); });
+  if (kInverse && is_complex<typename Load::Value>) {
+    each_point<P>(t, [&](auto b, auto r, i64) { v[b.value][r.value] = swapped(v[b.value][r.value]); });
+  }
 }
 
 /// Half a spectrum of a real result of odd length, whole again.

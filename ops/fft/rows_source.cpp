@@ -100,18 +100,16 @@ RowsSource rows_source(const Transform& t, const RowsPlan& plan) {
       t.mirror, t.scale);
 
   const int threads = plan.threads * plan.rows;
-  // Registers: 64 or 128 a thread. Left alone, the compiler at times spends more for nothing.
-  const int most_threads = t.real == Dtype::f32 && plan.elements() <= 20 ? 1024 : 512;
   std::string& text = source.kernel;
   text = fmt::format(
-      "\nextern \"C\" __global__ __launch_bounds__({}, {}) void fft_rows(\n"
+      "\nextern \"C\" __global__ __launch_bounds__({}) void fft_rows(\n"
       "    const __grid_constant__ Load load, const __grid_constant__ Store store, const C* "
       "__restrict__ roots, i64 rows) {{\n"
       "  const int t = threadIdx.x % kThreads, place_in_block = threadIdx.x / kThreads;\n"
       "  const i64 first = i64(blockIdx.x) * {}, row = first + place_in_block;\n"
       "  const bool there = row < rows;\n"
       "  const auto x = load.row(there ? row : rows - 1);\n",
-      threads, most_threads / threads, plan.rows);
+      threads, plan.rows);
   const std::size_t count = plan.passes.size();
   const bool shares = count > 1 || (splits(t, plan) && !plan.split_in_registers);
   if (shares || plan.together) {
