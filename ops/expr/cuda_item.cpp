@@ -9,7 +9,7 @@ class ItemWriter {
   explicit ItemWriter(CudaWriter& writer) : w_(writer) {}
 
   void write() {
-    if (together()) w_.line("constexpr int kRows = {};  // that an item has", walk().together);
+    common();
     place_struct();
     item();
   }
@@ -29,6 +29,47 @@ class ItemWriter {
   /// Arrays that lie in the order of the items need no indices.
   bool in_order(const Dims& strides) const {
     return !together() && !tiled() && nest().is_dense(strides);
+  }
+
+  /// What every item shares is loaded once.
+  void common() {
+    w_.line("\n/// What the items of a thread share.\nstruct Common {{");
+    std::string loads;
+    const auto add = [&](std::size_t i, std::string_view text) {
+      loads += fmt::format("{}{}\n", leaf_by_row(i) ? "      " : "    ", text);
+    };
+    const auto each = [&](bool rows) {
+      for (std::size_t i = 0; i < w_.leaf_count(); ++i) {
+        if (!walk().is_common(i) || leaf_by_row(i) != rows) continue;
+        const std::string name = fmt::format("x{}{}", i, rows ? "[c]" : "");
+        w_.line("  {}", leaf_declaration(i));
+        add(i, fmt::format("{} = {};", name, leaf_load(i)));
+        if (w_.divides(i)) {
+          w_.line("  f32 x{}_inverse{};", i, rows ? "[kRows]" : "");
+          const std::string inverse = fmt::format("x{}_inverse", i);
+          add(i, w_.is_held(i) ? fmt::format("{0}{1} = p.{0}[{2}];", inverse, rows ? "[c]" : "",
+                                             rows ? "c" : "0")
+                               : fmt::format("{}{} = inverse_of({}, doubt);", inverse,
+                                             rows ? "[c]" : "", name));
+        }
+        if (w_.shifts(i)) add(i, fmt::format("doubt.see_shift({});", name));
+      }
+    };
+    each(false);
+    const std::string one = std::move(loads);
+    loads.clear();
+    each(true);
+    if (w_.has_doubt()) w_.line("  Doubt doubt;");
+    if (one.empty() && loads.empty()) {
+      w_.line("  explicit Common(const Parameters&) {{}}\n}};");
+      return;
+    }
+    w_.line("\n  explicit Common(const Parameters& p) {{");
+    w_.source.text += one;
+    if (!loads.empty()) {
+      w_.line("#pragma unroll\n    for (int c = 0; c < kRows; ++c) {{\n{}    }}", loads);
+    }
+    w_.line("  }}\n}};");
   }
 
   std::string place(const std::string& array, const Dims& strides, Way way) const {
@@ -61,6 +102,7 @@ class ItemWriter {
 
   std::string leaf_load(std::size_t i) const {
     const std::string array = fmt::format("x{}", i);
+    if (w_.is_held(i)) return fmt::format("p.{}[{}]", array, leaf_by_row(i) ? "c" : "0");
     const std::string from = place(array, nest().leaves[i], walk().leaves[i]);
     switch (walk().leaves[i]) {
       case Way::scalar:
@@ -68,28 +110,30 @@ class ItemWriter {
       case Way::constant:
         return fmt::format("*({})", from);
       case Way::interleaved:
-        return fmt::format("load_pack<N * kRows>({}, N > 1)", from);
+        return fmt::format("load_pack<N * kRows>({}, {})", from,
+                           w_.walk.loose[i] ? "false" : "N > 1");
       case Way::across:
         return fmt::format("tiles.{}.template pack<N>(k, l)", array);
       case Way::apart:
         return fmt::format("load_apart<N>({}, Index(p.{}_stride{}))", from, array, last());
       default:
-        return fmt::format("load_pack<N>({}, N > 1)", from);
+        return fmt::format("load_pack<N>({}, {})", from, w_.walk.loose[i] ? "false" : "N > 1");
     }
   }
 
   void item() {
     w_.line("\n/// N neighbours on the last axis{}.", together() ? ", in kRows rows" : "");
     w_.line("template <int N>\nstruct Item : Place {{");
-    for (std::size_t i = 0; i < w_.leaf_count(); ++i)
-      w_.line("  {}", leaf_declaration(i));
+    for (std::size_t i = 0; i < w_.leaf_count(); ++i) {
+      if (!walk().is_common(i)) w_.line("  {}", leaf_declaration(i));
+    }
     w_.line("\n  void load(const Parameters& p{}) {{", tiled() ? ", const Tiles& tiles" : "");
     for (std::size_t i = 0; i < w_.leaf_count(); ++i) {
-      if (!leaf_by_row(i)) w_.line("    x{} = {};", i, leaf_load(i));
+      if (!walk().is_common(i) && !leaf_by_row(i)) w_.line("    x{} = {};", i, leaf_load(i));
     }
     bool any = false;
     for (std::size_t i = 0; i < w_.leaf_count(); ++i) {
-      if (!leaf_by_row(i)) continue;
+      if (walk().is_common(i) || !leaf_by_row(i)) continue;
       if (!any) w_.line("#pragma unroll\n    for (int c = 0; c < kRows; ++c) {{");
       any = true;
       w_.line("      x{}[c] = {};", i, leaf_load(i));
@@ -114,7 +158,7 @@ class ItemWriter {
     for (int axis = 0; axis < walk().outer_rank(); ++axis)
       names += fmt::format(", i{}", axis);
     w_.line("  Index {};", names);
-    if (tiled()) w_.line("  int k, l;  // in the square");
+    if (tiled()) w_.line("  u32 k, l;  // in the square");
     if (!tiled()) find();
     w_.line("\n  void move(int n) {{");
     w_.line("    {} += n;\n    column += n;\n  }}\n}};", tiled() ? "l" : "first");
@@ -155,16 +199,12 @@ class ItemWriter {
           w_.line("{}{}", interleaved ? "    " : indent, text(k));
       }
     };
-    w_.line("\n  {} compute_and_store(const Parameters& p) const {{",
+    w_.line("\n  {} compute_and_store(const Parameters& p, const Common& common) const {{",
             w_.has_doubt() ? "bool" : "void");
-    if (w_.has_doubt()) w_.line("    Doubt doubt;");
+    if (w_.has_doubt()) w_.line("    Doubt doubt = common.doubt;");
     outputs(true, [&](std::size_t k) { return output_declaration(k); });
     if (together()) w_.line("#pragma unroll\n    for (int c = 0; c < kRows; ++c) {{");
     outputs(false, [&](std::size_t k) { return output_declaration(k); });
-    for (int i : w_.inverses()) {
-      w_.line("{0}const f32 x{1}_inverse = inverse_of(x{1}{2}, doubt);", indent, i,
-              leaf_by_row(static_cast<std::size_t>(i)) ? "[c]" : "");
-    }
     elements(indent);
     outputs(false, [&](std::size_t k) { return output_store(k); });
     if (together()) w_.line("    }}");
@@ -175,7 +215,8 @@ class ItemWriter {
 
   void elements(std::string_view indent) {
     const auto leaf = [&](std::size_t i) {
-      const std::string name = fmt::format("x{}{}", i, leaf_by_row(i) ? "[c]" : "");
+      const std::string name = fmt::format("{}x{}{}", walk().is_common(i) ? "common." : "", i,
+                                           leaf_by_row(i) ? "[c]" : "");
       const Way way = walk().leaves[i];
       const bool one = way == Way::scalar || way == Way::constant;
       if (one) return w_.is_widened(i) ? fmt::format("f32({})", name) : name;
@@ -187,8 +228,11 @@ class ItemWriter {
       const bool interleaved = walk().outputs[k] == Way::interleaved;
       return fmt::format("out{}.at[{}]", k, interleaved ? "n * kRows + c" : "n");
     };
+    const auto inverse = [&](std::size_t i) {
+      return fmt::format("common.x{}_inverse{}", i, leaf_by_row(i) ? "[c]" : "");
+    };
     w_.line("#pragma unroll\n{0}for (int n = 0; n < N; ++n)\n{0}  {1}", indent,
-            w_.element_call("N == 1", leaf, output));
+            w_.element_call("N == 1", leaf, inverse, output));
   }
 
   CudaWriter& w_;

@@ -22,20 +22,20 @@ void kernel(CudaWriter& w) {
     w.line(R"(
 /// The elements of an item each by itself, with exact divisions.
 template <int N>
-void again(const Parameters& p, i64 item) {{
+void again(const Parameters& p, const Common& common, i64 item) {{
   Item<1> one;
   one.template find<N>(p, item);
 #pragma unroll 1
   for (int n = 0; n < N; ++n, one.move(1)) {{
     one.load(p);
-    one.compute_and_store(p);
+    one.compute_and_store(p, common);
   }}
 }})");
   }
   w.line(R"(
 /// Items begin .. end of N.
 template <int N>
-void items(const Parameters& p, i64 begin, i64 end) {{
+void items(const Parameters& p, const Common& common, i64 begin, i64 end) {{
   const i64 mine = begin + i64(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
   Item<N> items[kItems];
 #pragma unroll
@@ -50,18 +50,19 @@ void items(const Parameters& p, i64 begin, i64 end) {{
     if (mine + k * kThreads >= end) break;
     {}
   }})",
-         w.has_doubt() ? "if (items[k].compute_and_store(p)) doubts |= 1u << k;"
-                       : "items[k].compute_and_store(p);");
+         w.has_doubt() ? "if (items[k].compute_and_store(p, common)) doubts |= 1u << k;"
+                       : "items[k].compute_and_store(p, common);");
   if (w.has_doubt()) {
     w.line(R"(#pragma unroll 1
   for (int k = 0; k < kItems; ++k)
-    if (doubts >> k & 1) again<N>(p, mine + k * kThreads);)");
+    if (doubts >> k & 1) again<N>(p, common, mine + k * kThreads);)");
   }
   w.line(R"(}}
 
 extern "C" __global__ void __launch_bounds__(kThreads) {}(const __grid_constant__ Parameters p) {{
-  items<{}>(p, 0, p.packs);
-  items<1>(p, p.first, p.end);
+  const Common common(p);
+  items<{}>(p, common, 0, p.packs);
+  if (p.first < p.end) items<1>(p, common, p.first, p.end);
 }})",
          kKernelName, w.walk.pack);
 }
@@ -69,9 +70,11 @@ extern "C" __global__ void __launch_bounds__(kThreads) {}(const __grid_constant_
 }  // namespace
 
 void write_items(CudaWriter& w) {
+  w.line("\nconstexpr int kThreads = {};", w.source.threads);
+  w.line("constexpr int kItems = {};  // that a thread has in flight", w.source.items);
+  if (w.walk.together > 1)
+    w.line("constexpr int kRows = {};   // that an item has", w.walk.together);
   parameters(w);
-  w.line("\nconstexpr int kThreads = {};", kKernelThreads);
-  w.line("constexpr int kItems = {};  // that a thread has in flight", kItems);
   write_item(w);
   kernel(w);
 }

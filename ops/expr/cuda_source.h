@@ -17,15 +17,14 @@ struct CudaSource {
   std::vector<std::uint64_t> words;
   /// Where each array's address is.
   std::vector<std::size_t> leaf_words, output_words;
+  int threads = 256;        ///< of a block
+  int items = 1;            ///< of form items, that a thread has in flight
   std::int64_t blocks = 0;  ///< form tiles
 };
 
 inline constexpr const char* kKernelName = "pointwise";
-inline constexpr int kKernelThreads = 128;
 
 // ---- Form items.
-/// Items that a thread has in flight.
-inline constexpr int kItems = 2;
 /// The first words: packs to do; then the first and the end of the single elements (columns of `together` rows).
 /// Where the walk is not flat, next: items in a row, and their Divisor.
 inline constexpr std::size_t kPacksWord = 0, kFirstWord = 1, kEndWord = 2, kPerRowWord = 3;

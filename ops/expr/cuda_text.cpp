@@ -129,9 +129,16 @@ class Writer {
   std::string scaled(const std::string& a, const std::string& factor) const {
     return rounded(infix("*", wide(a), factor));
   }
-  std::string quotient(const std::string& a, const std::string& b,
-                       const std::string& inverse) const {
-    return rounded(fmt::format("quotient<Exact>({}, {}, {}, doubt)", wide(a), wide(b), inverse));
+  /// A function of one operand that expr.cu has in short.
+  std::string short_way(Opcode opcode, const std::string& a, bool doubts) const {
+    if (doubts) return rounded(fmt::format("{}_of<Exact>({}, doubt)", info(opcode).name, wide(a)));
+    if (opcode == Opcode::sqrt) return function("sqrt", a);
+    return rounded(fmt::format("{}_exact({})", info(opcode).name, wide(a)));
+  }
+  std::string quotient(const std::string& a, const std::string& b, const std::string& inverse,
+                       bool is_small) const {
+    return rounded(fmt::format("{}<Exact>({}, {}, {}{})", is_small ? "small_quotient" : "quotient",
+                               wide(a), wide(b), inverse, is_small ? "" : ", doubt"));
   }
 
  private:
@@ -180,6 +187,23 @@ bool divides_by_power_of_two(const Program& program, const Program::Instruction&
          std::abs(std::frexp(divisor.value.f64(), &exponent)) == 0.5 && std::abs(exponent) < 100;
 }
 
+const CudaShared::Leaf& leaf_of(const CudaShared& shared, const Program::Instruction& leaf) {
+  return shared.leaves[static_cast<std::size_t>(leaf.leaf)];
+}
+
+bool has_short_way(const Program::Instruction& instruction) {
+  const Opcode opcode = instruction.opcode;
+  return is_small_float(instruction.dtype) &&
+         (opcode == Opcode::sqrt || opcode == Opcode::log || opcode == Opcode::log1p);
+}
+
+/// Whether the value is an integer of 16 bits, in f32.
+bool is_small_integer(const Program& program, const Program::Instruction& instruction) {
+  if (instruction.opcode != Opcode::cast_saturate || instruction.dtype != Dtype::f32) return false;
+  const Dtype from = at(program, instruction.args[0]).dtype;
+  return from == Dtype::boolean || (is_integer(from) && size_of(from) <= 2);
+}
+
 /// `max_nan(v5, -2.0f)`, the one instruction that is `maximum` but for zeros of either sign: where an operand is
 /// another number; nothing elsewhere.
 std::string extreme_with_number(const Program& program, const Program::Instruction& instruction,
@@ -212,11 +236,15 @@ std::string right_side(const Program& program, int number, const CudaShared& sha
     const double value = at(program, instruction.args[1]).value.f64();
     const std::string inverse = float_literal(1 / value, Dtype::f32);
     if (divides_by_power_of_two(program, instruction)) return writer.scaled(texts[0], inverse);
-    const int leaf = quotient_leaf(program, number, shared);
-    if (is_quotient(program, number, shared))
+    const CudaQuotient quotient = quotient_of(program, number, shared);
+    const int leaf = quotient.divisor_leaf;
+    if (quotient.by_inverse)
       return writer.quotient(texts[0], texts[1],
-                             leaf < 0 ? inverse : fmt::format("x{}_inverse", leaf));
+                             leaf < 0 ? inverse : fmt::format("x{}_inverse", leaf),
+                             quotient.is_small);
   }
+  if (has_short_way(instruction))
+    return writer.short_way(instruction.opcode, texts[0], shared.doubts);
   return writer.write(instruction.opcode, texts[0], texts[1], texts[2]);
 }
 
@@ -235,8 +263,8 @@ std::string cuda_statements(const Program& program, std::string_view indent,
     const Program::Instruction& instruction = at(program, i);
     if (instruction.opcode == Opcode::constant) continue;
     const auto is_widened = [&](const Program::Instruction& leaf) {
-      return leaf.opcode == Opcode::leaf && !shared.widened.empty() &&
-             shared.widened[static_cast<std::size_t>(leaf.leaf)];
+      return leaf.opcode == Opcode::leaf && !shared.leaves.empty() &&
+             shared.leaves[static_cast<std::size_t>(leaf.leaf)].is_widened;
     };
     if (is_widened(instruction)) continue;
     const bool widens =
@@ -248,22 +276,46 @@ std::string cuda_statements(const Program& program, std::string_view indent,
   return text;
 }
 
-bool is_quotient(const Program& program, int number, const CudaShared& shared) {
-  const Program::Instruction& instruction = at(program, number);
-  if (!shared.quotients || instruction.opcode != Opcode::div) return false;
-  if (!is_small_float(instruction.dtype)) return false;
-  const Program::Instruction& divisor = at(program, instruction.args[1]);
-  if (divisor.opcode != Opcode::constant) return quotient_leaf(program, number, shared) >= 0;
-  const double value = divisor.value.f64();
-  return value >= 0x1p-20 && value <= 0x1p20 && !divides_by_power_of_two(program, instruction);
+bool is_doubted(const Program& program, int number, const CudaShared& shared) {
+  const CudaQuotient quotient = quotient_of(program, number, shared);
+  return (shared.doubts && has_short_way(at(program, number))) ||
+         (quotient.by_inverse && !quotient.is_small);
 }
 
-int quotient_leaf(const Program& program, int number, const CudaShared& shared) {
+CudaQuotient quotient_of(const Program& program, int number, const CudaShared& shared) {
   const Program::Instruction& instruction = at(program, number);
-  if (!shared.quotients || instruction.opcode != Opcode::div) return -1;
+  if (!shared.doubts || instruction.opcode != Opcode::div) return {};
+  if (!is_small_float(instruction.dtype)) return {};
+  // The number of an f32 leaf with one value for many elements, or -1.
+  const auto shared_leaf = [&](const Program::Instruction& operand) {
+    const bool is_leaf = operand.opcode == Opcode::leaf && operand.dtype == Dtype::f32;
+    return is_leaf && leaf_of(shared, operand).one_value ? operand.leaf : -1;
+  };
+  CudaQuotient result;
   const Program::Instruction& divisor = at(program, instruction.args[1]);
-  const bool is_leaf = divisor.opcode == Opcode::leaf && divisor.dtype == Dtype::f32;
-  return is_leaf && shared.one_value[static_cast<std::size_t>(divisor.leaf)] ? divisor.leaf : -1;
+  result.divisor_leaf = shared_leaf(divisor);
+  if (result.divisor_leaf >= 0)
+    result.by_inverse = leaf_of(shared, divisor).divides || !leaf_of(shared, divisor).is_known;
+  if (divisor.opcode == Opcode::constant) {
+    result.by_inverse =
+        may_divide(divisor.value.f64()) && !divides_by_power_of_two(program, instruction);
+  }
+  const Program::Instruction& divided = at(program, instruction.args[0]);
+  result.is_small = is_small_integer(program, divided);
+  if (divided.opcode == Opcode::sub && is_small_integer(program, at(program, divided.args[0]))) {
+    const Program::Instruction& shift = at(program, divided.args[1]);
+    result.shift_leaf = shared_leaf(shift);
+    if (result.shift_leaf >= 0)
+      result.is_small = leaf_of(shared, shift).shifts || !leaf_of(shared, shift).is_known;
+    if (shift.opcode == Opcode::constant) result.is_small = may_shift(shift.value.f64());
+  }
+  return result;
+}
+
+bool may_divide(double value) { return value >= 0x1p-20 && value <= 0x1p20; }
+
+bool may_shift(double value) {
+  return value == 0 || (std::abs(value) >= 0x1p-60 && std::abs(value) <= 0x1p60);
 }
 
 std::vector<bool> leaves_only_widened(const Program& program) {

@@ -115,16 +115,24 @@ std::optional<Dims> find_tiles(const LoopNest& nest) {
 /// The side of squares in shared memory of the leaves that lie across: rows of 128 bytes and more where they fit;
 /// 0 where none do.
 int side_of(const Program& program, const LoopNest& nest) {
-  std::size_t bytes = 0, widest = 1;
+  std::size_t widest = 1;
   for (std::size_t i = 0; i < nest.leaves.size(); ++i) {
-    if (!lies_across(nest.leaves[i], nest.shape.rank - 2)) continue;
-    bytes += size_of(program.leaves[i].dtype);
-    widest = std::max(widest, size_of(program.leaves[i].dtype));
+    if (lies_across(nest.leaves[i], nest.shape.rank - 2))
+      widest = std::max(widest, size_of(program.leaves[i].dtype));
   }
-  int side = widest == 1 ? 128 : widest <= 4 ? 64 : 32;
-  while (side > 0 && static_cast<std::size_t>(side * side) * bytes > kTileBytes)
-    side = side > 16 ? side / 2 : 0;
-  return side;
+  const auto fits = [&](std::size_t side) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < nest.leaves.size(); ++i) {
+      const std::size_t size = size_of(program.leaves[i].dtype);
+      if (lies_across(nest.leaves[i], nest.shape.rank - 2))
+        bytes += side * (side * size + std::max<std::size_t>(size, 4));  // Tile::words
+    }
+    return bytes <= kTileBytes;
+  };
+  for (std::size_t side = widest == 1 ? 128 : widest <= 4 ? 64 : 32; side >= 32; side /= 2) {
+    if (fits(side)) return static_cast<int>(side);
+  }
+  return 0;
 }
 
 Way way_of(const Dims& strides, const CudaWalk& walk) {
@@ -136,6 +144,18 @@ Way way_of(const Dims& strides, const CudaWalk& walk) {
   if (walk.together > 1) return Way::interleaved;
   if (walk.form == CudaWalk::Form::tiles && lies_across(strides, last - 1)) return Way::across;
   return Way::apart;
+}
+
+std::vector<float> held_values(const Program::Leaf& leaf, const CudaWalk& walk, std::size_t i) {
+  const bool on_host = leaf.source < 0 && leaf.table.device() == Device::cpu();
+  if (!on_host || leaf.dtype != Dtype::f32 || !walk.is_common(i) || walk.nest.count == 0) return {};
+  const Dims& strides = walk.nest.leaves[i];
+  const bool by_row = walk.leaves[i] == Way::constant;
+  std::vector<float> values;
+  for (int row = 0; row < (by_row ? walk.together : 1); ++row)
+    values.push_back(
+        leaf.table.as<float>()[leaf.offset + (by_row ? row * strides[strides.rank - 2] : 0)]);
+  return values;
 }
 
 /// Elements of the widest array that is moved in packs, in 16 bytes.
@@ -156,7 +176,43 @@ int pack_of(const Program& program, const CudaWalk& walk) {
   return pack;
 }
 
+/// Bytes of the accesses that move packs of `elements`: kAccessBytes in expr.cu.
+std::uint64_t access_bytes(int elements, Dtype dtype) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(elements) * size_of(dtype);
+  return bytes % 16 == 0 ? 16 : bytes & (~bytes + 1);
+}
+
 }  // namespace
+
+bool CudaWalk::is_common(std::size_t i) const {
+  if (leaves[i] != Way::scalar && leaves[i] != Way::constant) return false;
+  bool common = true;
+  for (int axis = 0; axis < outer_rank() && leaves[i] != Way::scalar; ++axis)
+    common &= nest.leaves[i][axis] == 0;
+  return common;
+}
+
+bool allows_packs(const CudaWalk& walk, std::uint64_t address, Dtype dtype, const Dims& strides,
+                  Way way) {
+  const int last = strides.rank - 1;
+  // The axes on which packs lie, and the elements of one.
+  int first_axis = last, last_axis = last, elements = walk.pack;
+  if (way == Way::interleaved) {
+    first_axis = last - 1;
+    elements = walk.pack * walk.together;
+  } else if (way == Way::across) {
+    first_axis = last_axis = last - 1;
+    elements = size_of(dtype) > 4 ? static_cast<int>(16 / size_of(dtype)) : 4;  // Tile::kAcross
+  } else if (way != Way::along) {
+    return true;
+  }
+  std::uint64_t bits = address;
+  for (int axis = 0; axis <= last; ++axis) {
+    if (axis < first_axis || axis > last_axis)
+      bits |= static_cast<std::uint64_t>(strides[axis]) * size_of(dtype);
+  }
+  return bits % access_bytes(elements, dtype) == 0;
+}
 
 CudaWalk cuda_walk(const Program& program, std::span<const Dims> output_strides) {
   CudaWalk walk;
@@ -182,6 +238,15 @@ CudaWalk cuda_walk(const Program& program, std::span<const Dims> output_strides)
     walk.outputs.push_back(way == Way::across ? Way::apart : way);
   }
   walk.pack = pack_of(program, walk);
+  for (std::size_t i = 0; i < walk.leaves.size(); ++i)
+    walk.held.push_back(held_values(program.leaves[i], walk, i));
+  for (std::size_t i = 0; i < walk.leaves.size(); ++i) {
+    const Program::Leaf& leaf = program.leaves[i];
+    const std::uint64_t first = static_cast<std::uint64_t>(leaf.offset) * size_of(leaf.dtype);
+    walk.loose.push_back(
+        walk.leaves[i] != Way::across &&
+        !allows_packs(walk, first, leaf.dtype, walk.nest.leaves[i], walk.leaves[i]));
+  }
   return walk;
 }
 

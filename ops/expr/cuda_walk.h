@@ -33,12 +33,25 @@ struct CudaWalk {
   bool flat = true;   ///< every array is dense or one element: no index arithmetic
   bool wide = false;  ///< offsets need 64 bits
   std::vector<Way> leaves, outputs;
+  /// Leaves along the axis of packs or interleaved whose packs do not start where an access may, so that they are read
+  /// one by one.
+  std::vector<bool> loose;
 
+  /// The values of leaves that many elements share, where the parameter of the kernel has them: f32 tables in host memory.
+  /// One, or one for each of the rows taken together.
+  std::vector<std::vector<float>> held;
+
+  /// Whether leaf `i` is the same for all items.
+  bool is_common(std::size_t i) const;
   /// Axes on which an item has one index: all but the last and that of `together`.
   int outer_rank() const { return nest.shape.rank - (together > 1 ? 2 : 1); }
   /// Those of them that come from the number of a row: in form tiles, not the one before the last.
   int row_rank() const { return outer_rank() - (form == Form::tiles ? 1 : 0); }
 };
+
+/// Whether every pack of an array at `address` is where its accesses may be; true for what is not moved in packs.
+bool allows_packs(const CudaWalk& walk, std::uint64_t address, Dtype dtype, const Dims& strides,
+                  Way way);
 
 /// `output_strides` are over the program's shape, one for each output.
 CudaWalk cuda_walk(const Program& program, std::span<const Dims> output_strides);

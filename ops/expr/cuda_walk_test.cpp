@@ -59,6 +59,14 @@ TEST(CudaWalk, TakesTheChannelsOfPixelsTogether) {
   EXPECT_EQ(walk_of(permute(slice(slice(pixels, 1, 2, 18), 2, 3, 27), {0, 3, 1, 2})).together, 3);
 }
 
+TEST(CudaWalk, ReadsPacksOneByOneWhereAnAccessMayNotStart) {
+  const Expr x = Expr::leaf(0, Dtype::f32, {6, 16});
+  EXPECT_FALSE(walk_of(slice(x, 1, 4, 12)).loose[0]);
+  EXPECT_TRUE(walk_of(slice(x, 1, 3, 11)).loose[0]);  // starts between
+  EXPECT_TRUE(walk_of(slice(Expr::leaf(0, Dtype::f32, {6, 15}), 1, 0, 8)).loose[0]);  // rows do
+  EXPECT_FALSE(walk_of(slice(x, 1, 0, 16, 2)).loose[0]);                              // no packs
+}
+
 TEST(CudaWalk, TurnsSquaresInSharedMemory) {
   const Expr x = Expr::leaf(0, Dtype::u8, {30, 80, 90});
   const CudaWalk walk = walk_of(cast(permute(x, {2, 0, 1}), Dtype::f64));

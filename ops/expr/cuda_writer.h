@@ -23,28 +23,36 @@ class CudaWriter {
   // ---- The parameter: members and the words beside them.
   void member(std::string_view text, std::int64_t value);
   void divisor(std::string_view name, std::int64_t value);
+  /// An array of the parameter.
+  void numbers(std::string_view name, std::span<const float> values);
   /// Extents and divisors of the outer axes, and every array: `x0`, `x0_stride1`, .. where it is not 0.
   void arrays();
 
   /// The program for one element, as a function.
   void element();
-  /// The call of it with each leaf and output as these write it; `exact` counts where has_doubt().
-  template <class Leaf, class Output>
-  std::string element_call(std::string_view exact, const Leaf& leaf, const Output& output) const {
+  /// The call of it with each leaf, its inverse and each output as these write it; `exact` counts where there are
+  /// short ways.
+  template <class Leaf, class Inverse, class Output>
+  std::string element_call(std::string_view exact, const Leaf& leaf, const Inverse& inverse,
+                           const Output& output) const {
     std::string list;
-    for (std::size_t i = 0; i < leaf_count(); ++i)
+    for (std::size_t i = 0; i < leaf_count(); ++i) {
       list += (list.empty() ? "" : ", ") + leaf(i);
-    for (int leaf_number : inverses_)
-      list += fmt::format(", x{}_inverse", leaf_number);
+      if (divides(i)) list += ", " + inverse(i);
+    }
     for (std::size_t k = 0; k < output_count(); ++k)
       list += (list.empty() ? "" : ", ") + output(k);
-    if (!has_doubt()) return fmt::format("element({});", list);
-    return fmt::format("element<{}>({}, doubt);", exact, list);
+    if (!is_exact_or_not_) return fmt::format("element({});", list);
+    return fmt::format("element<{}>({}{});", exact, list, has_doubt_ ? ", doubt" : "");
   }
-  /// Whether elements are computed with quotients by inverses, which have to be looked at; and the leaves that divide.
+  /// Whether there are short ways that have to be looked at; whether a leaf divides many by its inverse, and whether it
+  /// is subtracted from integers that are then divided.
   bool has_doubt() const { return has_doubt_; }
-  const std::vector<int>& inverses() const { return inverses_; }
-  bool is_widened(std::size_t i) const { return shared_.widened[i]; }
+  bool divides(std::size_t i) const { return divides_[i]; }
+  bool shifts(std::size_t i) const { return shifts_[i]; }
+  bool is_widened(std::size_t i) const { return shared_.leaves[i].is_widened; }
+  /// Whether the parameter has the values of a leaf.
+  bool is_held(std::size_t i) const { return !walk.held[i].empty(); }
 
   /// Sets `i0`, `i1`, .. of `to` (`corner.` or nothing) on the outer axes, of which there are some, from the row `r`.
   void outer_indices(std::string_view indent, std::string_view to);
@@ -66,8 +74,8 @@ class CudaWriter {
 
  private:
   CudaShared shared_;
-  bool has_doubt_ = false;
-  std::vector<int> inverses_;
+  bool is_exact_or_not_ = false, has_doubt_ = false;
+  std::vector<bool> divides_, shifts_;  // for each leaf
 };
 
 /// `struct Place` and `struct Item`, of `struct Parameters` and, in form tiles, `struct Tiles`.

@@ -204,9 +204,11 @@ class Generator {
     const std::string parameters = each_leaf(
         ", ", [&](std::size_t i) { return fmt::format("{} x{}", type_of(i), i); }, true);
     CudaShared shared;
-    if (!code_.is_store) shared = {.quotients = true, .one_value = std::vector<bool>(leaf_count())};
-    for (int i = 0; i < static_cast<int>(program_.code.size()); ++i)
-      has_doubt_ |= is_quotient(program_, i, shared);
+    if (!code_.is_store)
+      shared = {.leaves = std::vector<CudaShared::Leaf>(leaf_count()), .doubts = true};
+    for (int i = 0; i < static_cast<int>(program_.code.size()); ++i) {
+      has_doubt_ |= is_doubted(program_, i, shared) || quotient_of(program_, i, shared).by_inverse;
+    }
     line("\n{}  static {} element({}{}) {{", has_doubt_ ? "  template <bool Exact>\n" : "", given,
          parameters, has_doubt_ ? ", Doubt& doubt" : "");
     code_.text += cuda_statements(program_, "    ", shared);
@@ -271,7 +273,7 @@ class Generator {
     const std::string call = element_call("", [&](std::size_t i) {
       return load(i).empty() ? one(i) : fmt::format("fetched.x{}.at[k]", i);
     });
-    if (has_doubt_) {  // quotients by inverses, and exact ones where those may be wrong
+    if (has_doubt_) {  // short ways, and exact ones where those may be wrong
       const std::string arguments = call.substr(call.find('('), call.rfind(')') - call.find('('));
       line("      Doubt doubt;\n#pragma unroll");
       line("      for (int k = 0; k < N; ++k) values.at[k] = element<false>{}, doubt);", arguments);
@@ -393,7 +395,7 @@ class Generator {
   LoopNest nest_;
   bool flat_ = true;
   bool wide_ = false;
-  bool has_doubt_ = false;  // some quotients are by inverses
+  bool has_doubt_ = false;  // there are short ways
 };
 
 DeviceCode device_code(std::string_view name, const Program& program, bool is_store,

@@ -8,6 +8,7 @@
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/ops/eager.h>
 #include <forebay/ops/expr/device_code.h>
+#include <forebay/ops/expr/run_test.h>
 
 namespace forebay::expr {
 namespace {
@@ -56,9 +57,6 @@ struct Case {
   Expr store;  ///< of the load's result and, as source 1, of the hosts' last one
 };
 
-Expr leaf_like(int source, const Array& x) {
-  return Expr::leaf(source, x.dtype(), x.shape(), x.strides());
-}
 Expr result_of(const Expr& load) { return Expr::leaf(0, load.dtype(), load.shape()); }
 
 /// Loads of every form; most are stored as they are.

@@ -32,7 +32,7 @@ struct load_x {
     const u8 v0 = x0;
     const f32 v1 = saturate_cast<f32>(v0);
     const f32 v3 = v1 - 0.5f;
-    const f32 v5 = quotient<Exact>(v3, 3.0f, 0.33333334f, doubt);
+    const f32 v5 = small_quotient<Exact>(v3, 3.0f, 0.33333334f);
     return v5;
   }
   static Value element(u8 x0) {

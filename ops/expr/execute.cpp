@@ -36,8 +36,8 @@ Program on_device(const Program& program, const Context& context) {
 }
 
 std::unique_ptr<Body> prepare(const Program& program, const Context& context) {
-  const Program here = on_device(program, context);
-  return context.device().is_cuda() ? prepare_cuda(here, context) : prepare_cpu(here);
+  return context.device().is_cuda() ? prepare_cuda(program, context)
+                                    : prepare_cpu(on_device(program, context));
 }
 
 }  // namespace forebay::expr

@@ -18,7 +18,7 @@ std::unique_ptr<Body> prepare(const Program& program, const Context& context);
 /// `program` with its tables on the device of `context`.
 Program on_device(const Program& program, const Context& context);
 
-/// The CUDA C++ of the kernel for `program`, readable, stage names in comments where `labels` has them.
+/// The CUDA C++ of the kernel for `program`, readable: what `plan --dump-kernels` writes.
 std::string cuda_source(const Program& program);
 
 }  // namespace forebay::expr

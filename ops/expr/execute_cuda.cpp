@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
@@ -12,21 +13,15 @@ namespace {
 // What a kernel's parameters may take on every driver.
 constexpr std::size_t kMaxParameterBytes = 4096;
 
-/// Bytes of the accesses that move packs of `elements`: kAccessBytes in expr.cu.
-std::uint64_t access_bytes(int elements, Dtype dtype) {
-  const std::uint64_t bytes = static_cast<std::uint64_t>(elements) * size_of(dtype);
-  return bytes % 16 == 0 ? 16 : bytes & (~bytes + 1);
-}
-
 /// One kernel, for arrays that lie as in one walk.
 class Launcher {
  public:
   Launcher(const Program& program, const CudaWalk& walk, Device device)
       : source_(cuda_source(program, walk)) {
-    kernel_ = cuda::load_kernel({kKernelName, source_.text, {}}, device);
     FOREBAY_REQUIRE(source_.words.size() * sizeof(std::uint64_t) <= kMaxParameterBytes, unsupported,
                     "one kernel cannot read and write {} arrays; write intermediate results out.",
                     walk.leaves.size() + walk.outputs.size());
+    kernel_ = cuda::load_kernel({kKernelName, source_.text, {}}, device);
   }
 
   void launch(const Program& program, std::span<const ArrayView> inputs,
@@ -37,54 +32,34 @@ class Launcher {
     bool packed = walk.flat || columns % walk.pack == 0, whole = true;
     for (std::size_t i = 0; i < program.leaves.size(); ++i) {
       const Program::Leaf& leaf = program.leaves[i];
+      if (!walk.held[i].empty()) continue;
       const void* data =
           leaf.source >= 0 ? inputs[static_cast<std::size_t>(leaf.source)].data : leaf.table.data();
       const auto address = reinterpret_cast<std::uintptr_t>(data) +
                            static_cast<std::uintptr_t>(leaf.offset) * size_of(leaf.dtype);
       source_.words[source_.leaf_words[i]] = address;
-      (walk.leaves[i] == Way::across ? whole : packed) &=
-          allows_packs(address, leaf.dtype, walk.nest.leaves[i], walk.leaves[i]);
+      const bool allowed =
+          allows_packs(walk, address, leaf.dtype, walk.nest.leaves[i], walk.leaves[i]);
+      (walk.leaves[i] == Way::across ? whole : packed) &= allowed || walk.loose[i];
     }
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const auto address = reinterpret_cast<std::uintptr_t>(outputs[k].data);
       source_.words[source_.output_words[k]] = address;
-      packed &= allows_packs(address, outputs[k].dtype, walk.nest.outputs[k], walk.outputs[k]);
+      packed &=
+          allows_packs(walk, address, outputs[k].dtype, walk.nest.outputs[k], walk.outputs[k]);
     }
     if (walk.form == CudaWalk::Form::tiles) {
       source_.words[kPackedWord] = packed;
       source_.words[kWholeWord] = whole;
     } else {
-      constexpr int kBlockItems = kKernelThreads * kItems;
-      source_.blocks = (set_items(packed) + kBlockItems - 1) / kBlockItems;
+      const std::int64_t block_items = std::int64_t{source_.threads} * source_.items;
+      source_.blocks = (set_items(packed) + block_items - 1) / block_items;
     }
-    kernel_->launch(stream, {static_cast<unsigned>(source_.blocks)}, {kKernelThreads}, 0,
-                    {source_.words.data()});
+    kernel_->launch(stream, {static_cast<unsigned>(source_.blocks)},
+                    {static_cast<unsigned>(source_.threads)}, 0, {source_.words.data()});
   }
 
  private:
-  /// Whether every pack of an array is where its accesses may be.
-  bool allows_packs(std::uintptr_t address, Dtype dtype, const Dims& strides, Way way) const {
-    const CudaWalk& walk = source_.walk;
-    const int last = strides.rank - 1;
-    // The axes on which packs lie, and the elements of one.
-    int first_axis = last, last_axis = last, elements = walk.pack;
-    if (way == Way::interleaved) {
-      first_axis = last - 1;
-      elements = walk.pack * walk.together;
-    } else if (way == Way::across) {
-      first_axis = last_axis = last - 1;
-      elements = size_of(dtype) > 4 ? static_cast<int>(16 / size_of(dtype)) : 4;  // Tile::kAcross
-    } else if (way != Way::along) {
-      return true;
-    }
-    std::uint64_t bits = address;
-    for (int axis = 0; axis <= last; ++axis) {
-      if (axis < first_axis || axis > last_axis)
-        bits |= static_cast<std::uint64_t>(strides[axis]) * size_of(dtype);
-    }
-    return bits % access_bytes(elements, dtype) == 0;
-  }
-
   /// Says what there is to do; returns the number of items that threads have to share.
   std::int64_t set_items(bool packed) {
     const CudaWalk& walk = source_.walk;
@@ -117,36 +92,44 @@ class Launcher {
 
 class CudaBody final : public Body {
  public:
-  CudaBody(const Program& program, Device device)
-      : program_(program), device_(device), dense_(program_, cuda_walk(program_), device) {}
+  CudaBody(const Program& program, const Context& context)
+      : program_(program),
+        here_(on_device(program, context)),
+        device_(context.device()),
+        dense_(program, cuda_walk(program), device_) {}
 
   void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
            const Launch& launch) override {
     const bool all_dense = std::all_of(outputs.begin(), outputs.end(),
                                        [](const ArrayView& output) { return is_dense(output); });
     if (all_dense) {
-      dense_.launch(program_, inputs, outputs, launch.stream);
+      dense_.launch(here_, inputs, outputs, launch.stream);
       return;
     }
-    // Outputs that lie otherwise are known only now; their kernel comes from the process's cache
-    // after the first time.
+    // Outputs that lie otherwise are known only now.
     std::vector<Dims> strides;
     for (const ArrayView& output : outputs)
       strides.push_back(output.strides);
-    Launcher(program_, cuda_walk(program_, strides), device_)
-        .launch(program_, inputs, outputs, launch.stream);
+    if (!strided_ || strides != strides_) {
+      strided_.emplace(program_, cuda_walk(program_, strides), device_);
+      strides_ = std::move(strides);
+    }
+    strided_->launch(here_, inputs, outputs, launch.stream);
   }
 
  private:
-  Program program_;
+  Program program_;  // as it was given; small tables of the host's go into the kernel's parameter
+  Program here_;     // with its tables on the device
   Device device_;
   Launcher dense_;
+  std::optional<Launcher> strided_;  // for the outputs of the last run that were not dense
+  std::vector<Dims> strides_;
 };
 
 }  // namespace
 
 std::unique_ptr<Body> prepare_cuda(const Program& program, const Context& context) {
-  return std::make_unique<CudaBody>(program, context.device());
+  return std::make_unique<CudaBody>(program, context);
 }
 
 }  // namespace forebay::expr

@@ -19,7 +19,7 @@ template <> struct AccessOf<16> { using type = uint4; };
 template <class T, int N>
 constexpr int kAccessBytes = int(sizeof(T) * N) % 16 == 0 ? 16 : int(sizeof(T) * N) & -int(sizeof(T) * N);
 
-/// from[0] .. from[N - 1]. `whole`: whether the address is a multiple of kAccessBytes<T, N>; else one at a time.
+/// from[0] .. from[N - 1], which nobody writes meanwhile. `whole`: whether the address is a multiple of kAccessBytes<T, N>; else one at a time.
 template <int N, class T>
 Pack<T, N> load_pack(const T* from, bool whole) {
   Pack<T, N> values;
@@ -28,7 +28,7 @@ Pack<T, N> load_pack(const T* from, bool whole) {
     constexpr int kParts = sizeof(values) / sizeof(Access);
     Access parts[kParts];
 #pragma unroll
-    for (int k = 0; k < kParts; ++k) parts[k] = reinterpret_cast<const Access*>(from)[k];
+    for (int k = 0; k < kParts; ++k) parts[k] = __ldg(reinterpret_cast<const Access*>(from) + k);
     memcpy(&values, parts, sizeof(values));
   } else {
 #pragma unroll
@@ -67,61 +67,66 @@ void store_apart(T* to, const Pack<T, N>& values, Index step) {
 }
 
 /// A square of elements (k, l) in shared memory, on its way from neighbours along k to packs along l. A word is what
-/// lies along l in four bytes, or one element. Words of a row are turned by a number that depends on k, so that neither
-/// side meets itself in the banks.
-template <class T, int Side>
+/// lies along l in four bytes, or one element.
+template <class T, u32 Side>
 struct Tile {
-  static constexpr int kEach = sizeof(T) < 4 ? 4 / sizeof(T) : 1;    // elements of a word
-  static constexpr int kAcross = sizeof(T) > 4 ? 16 / sizeof(T) : 4;  // along k that a thread takes at once
-  static constexpr int kWords = Side / kEach;
+  static constexpr u32 kEach = sizeof(T) < 4 ? 4 / sizeof(T) : 1;     // elements of a word
+  static constexpr u32 kAcross = sizeof(T) > 4 ? 16 / sizeof(T) : 4;  // along k that a thread takes at once
+  static constexpr u32 kWords = Side / kEach;
+  static constexpr u32 kPitch = kWords + 1;  // odd, so that neither side meets itself in the banks
   using Word = typename AccessOf<sizeof(T) * kEach>::type;
-  Word words[Side][kWords];
-
-  static int turned(int k, int word) { return (word + k / kAcross + k % kAcross) % kWords; }
+  Word words[Side * kPitch];
 
   /// Element (k, l) from from[l * step + k], for k < down and l < along, by all threads of the block. `whole`: whether
   /// every row starts where its packs may.
-  template <class Index>
-  void load(const T* from, Index step, int down, int along, bool whole) {
-#pragma unroll 4
-    for (int e = threadIdx.x; e < (Side / kAcross) * kWords; e += blockDim.x) {
-      const int k = e % (Side / kAcross) * kAcross, word = e / (Side / kAcross);
-      if (k >= down || word * kEach >= along) continue;
+  template <u32 Threads, class Index>
+  void load(const T* from, Index step, u32 down, u32 along, bool whole) {
+    if (whole && down == Side && along == Side) fill<Threads, true>(from, step, down, along);
+    else fill<Threads, false>(from, step, down, along);
+  }
+
+  /// A warp has eight packs along k, of four words along l.
+  template <u32 Threads, bool Full, class Index>
+  void fill(const T* from, Index step, u32 down, u32 along) {
+    constexpr u32 kWarps = Side / kAcross / 8;  // that share a row
+#pragma unroll(Full ? 4 : 1)
+    for (u32 e = threadIdx.x; e < (Side / kAcross) * kWords; e += Threads) {
+      const u32 k = (e % 8 + e / 32 % kWarps * 8) * kAcross, word = e / 8 % 4 + e / (32 * kWarps) * 4;
+      if (!Full && (k >= down || word * kEach >= along)) continue;
       Pack<T, kAcross> rows[kEach];
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) {
-        if (word * kEach + j >= along) break;
-        const T* row = from + (Index(word * kEach + j) * step + k);
-        if (k + kAcross <= down) {
-          rows[j] = load_pack<kAcross>(row, whole);
+      for (u32 j = 0; j < kEach; ++j) {
+        const T* row = from + (Index(word * kEach + j) * step + Index(k));
+        if constexpr (Full) {
+          rows[j] = load_pack<kAcross>(row, true);
         } else {
 #pragma unroll
-          for (int i = 0; i < kAcross; ++i)
-            if (k + i < down) rows[j].at[i] = row[i];
+          for (u32 i = 0; i < kAcross; ++i)
+            if (k + i < down && word * kEach + j < along) rows[j].at[i] = row[i];
         }
       }
 #pragma unroll
-      for (int i = 0; i < kAcross; ++i) {
+      for (u32 i = 0; i < kAcross; ++i) {
         Pack<T, kEach> column;
 #pragma unroll
-        for (int j = 0; j < kEach; ++j) column.at[j] = rows[j].at[i];
-        memcpy(&words[k + i][turned(k + i, word)], &column, sizeof(Word));
+        for (u32 j = 0; j < kEach; ++j) column.at[j] = rows[j].at[i];
+        memcpy(&words[(k + i) * kPitch + word], &column, sizeof(Word));
       }
     }
   }
 
   /// Elements (k, l) .. (k, l + N - 1); l is a multiple of N.
   template <int N>
-  Pack<T, N> pack(int k, int l) const {
+  Pack<T, N> pack(u32 k, u32 l) const {
     Pack<T, N> values;
     if constexpr (N % kEach == 0) {
 #pragma unroll
-      for (int i = 0; i < N / kEach; ++i)
-        memcpy(values.at + i * kEach, &words[k][turned(k, l / kEach + i)], sizeof(Word));
+      for (u32 i = 0; i < N / kEach; ++i)
+        memcpy(values.at + i * kEach, &words[k * kPitch + l / kEach + i], sizeof(Word));
     } else {
 #pragma unroll
-      for (int n = 0; n < N; ++n)
-        values.at[n] = reinterpret_cast<const T*>(&words[k][turned(k, (l + n) / kEach)])[(l + n) % kEach];
+      for (u32 n = 0; n < N; ++n)
+        values.at[n] = reinterpret_cast<const T*>(&words[k * kPitch + (l + n) / kEach])[(l + n) % kEach];
     }
     return values;
   }
@@ -211,20 +216,38 @@ f32 as_f32(const Pack<u8, N>& pack, int k) {
   if constexpr (N % 4 == 0) {
     u32 word;
     memcpy(&word, pack.at + (k & ~3), 4);
-    return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440u | (k & 3))) - 8388608.0f;  // 2^23 + x - 2^23
+    // 2^23 + x - 2^23. Blocks have one row: what the compiler does not know keeps 2^23 in a register, else every
+    // selector would be moved to one.
+    const u32 large = 0x4b000000u + (blockDim.y - 1);
+    return __uint_as_float(__byte_perm(word, large, 0x7440u | (k & 3))) - 8388608.0f;
   } else {
     return f32(pack.at[k]);
   }
 }
 
-// ---- Division of many numbers by one, to the bits of x / y.
+// ---- Short ways: without a branch, right for all but a few operands. Kernels look at many elements at once.
 
-/// Whether a quotient may be wrong by now: then its elements are computed again with x / y.
+/// What was seen of the operands of an element's or several elements' short ways. While it is true, some may be wrong.
 struct Doubt {
-  u32 least = ~0u;  // twice the bits of the least |x| but 0, less 1
-  f32 sum = 0;      // NaN after a quotient that is not finite
+  u32 least = ~0u;    // twice the bits of the least |x| but 0, less 1
+  f32 sum = 0;        // NaN after a result that is not finite
+  u32 greatest = 0;  // of the bits of x above those of the least normal number
 
-  explicit operator bool() const { return least < (27u << 24) - 1 || sum != 0; }  // |x| < 2^-100
+  /// x that is not 0 or large enough to have exact remainders, and what became of it.
+  void see(f32 x, f32 result) {
+    least = min(least, (__float_as_uint(x) << 1) - 1);
+    sum = fmaf(result, 0.0f, sum);
+  }
+  /// x that must be positive, normal and finite.
+  void see_normal(f32 x) { greatest = max(greatest, __float_as_uint(x) - 0x00800000u); }
+  /// Integers of 16 bits less `shift` are 0 or neither small nor large, unless it is.
+  void see_shift(f32 shift) {
+    if (!(shift == 0 || (fabsf(shift) >= 0x1p-60f && fabsf(shift) <= 0x1p60f))) least = 0;
+  }
+
+  explicit operator bool() const {
+    return least < (27u << 24) - 1 || sum != 0 || greatest >= 0x7f000000u;  // |x| < 2^-100, ..
+  }
 };
 
 /// 1 / divisor, to nearest.
@@ -233,16 +256,90 @@ inline f32 inverse_of(f32 divisor, Doubt& doubt) {
   return __frcp_rn(divisor);
 }
 
-/// x / divisor. The second estimate is within one unit in the last place; with the inverse to nearest, its correction
-/// is to nearest (Markstein, Computation of elementary functions on the IBM RISC System/6000, 1990, theorem 7), as long
-/// as no remainder underflows: Doubt. Remainders are negated, so that a quotient of 0 keeps its sign.
+/// x / divisor of an x that is 0 or far from the ends of f32. The second estimate is within one unit in the last place;
+/// with the inverse to nearest, its correction is to nearest (Markstein, Computation of elementary functions on the IBM
+/// RISC System/6000, 1990, theorem 7). Remainders are negated, so that a quotient of 0 keeps its sign.
 template <bool Exact>
-f32 quotient(f32 x, f32 divisor, f32 inverse, Doubt& doubt) {
+f32 small_quotient(f32 x, f32 divisor, f32 inverse) {
   if constexpr (Exact) return x / divisor;
   f32 result = x * inverse;
 #pragma unroll
   for (int k = 0; k < 2; ++k) result = fmaf(-fmaf(result, divisor, -x), inverse, result);
-  doubt.least = min(doubt.least, (__float_as_uint(x) << 1) - 1);
-  doubt.sum = fmaf(result, 0.0f, doubt.sum);
   return result;
+}
+/// .. of any x.
+template <bool Exact>
+f32 quotient(f32 x, f32 divisor, f32 inverse, Doubt& doubt) {
+  const f32 result = small_quotient<Exact>(x, divisor, inverse);
+  if constexpr (!Exact) doubt.see(x, result);
+  return result;
+}
+
+/// sqrt(x), to the bits of sqrtf: its own steps, which the compiler puts behind a branch.
+template <bool Exact>
+f32 sqrt_of(f32 x, Doubt& doubt) {
+  if constexpr (Exact) return sqrtf(x);
+  f32 inverse;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+  inverse = min_nan(inverse, 0x1p64f);  // of 0
+  const f32 root = x * inverse;
+  const f32 result = fmaf(fmaf(-root, root, x), 0.5f * inverse, root);
+  doubt.see(x, result);
+  return result;
+}
+
+/// log(1 + t) for -0.25 <= t <= 0.5, minimax: within 2^-25 of it before rounding.
+inline f32 log1p_near_0(f32 t) {
+  f32 sum = 0.0541325286f;
+  sum = fmaf(sum, t, -0.120673716f);
+  sum = fmaf(sum, t, 0.149839148f);
+  sum = fmaf(sum, t, -0.168228105f);
+  sum = fmaf(sum, t, 0.199770778f);
+  sum = fmaf(sum, t, -0.24993442f);
+  sum = fmaf(sum, t, 0.333335489f);
+  sum = fmaf(sum, t, -0.500000596f);
+  return fmaf(t, t * sum, t);
+}
+/// The exponent that brings x = 2^-e * m to 0.75 < m <= 1.5, in the bits where f32 has its own; and -e ln 2 of it.
+inline i32 exponent_to_near_1(f32 x) { return i32((0x3fc00000u - __float_as_uint(x)) & 0xff800000u); }
+inline f32 add_exponent(i32 exponent, f32 log) { return fmaf(f32(exponent), -0x1.62e43p-24f, log); }
+
+/// log(x) of normal positive numbers, within 1.3 units in the last place.
+inline f32 log_of_normal(f32 x) {
+  const i32 exponent = exponent_to_near_1(x);
+  return add_exponent(exponent, log1p_near_0(__int_as_float(__float_as_int(x) + exponent) - 1.0f));
+}
+/// log(1 + x) where 1 + x is a normal positive number, within 1.2 units in the last place. x and 1 are scaled before
+/// they are added, so that nothing of x is lost.
+inline f32 log1p_of_normal(f32 x, f32 sum) {
+  const i32 exponent = exponent_to_near_1(sum);
+  const f32 four = __int_as_float(0x40800000 + exponent);  // a scaled 1 could be subnormal
+  const f32 less = fmaf(four, -0.25f, 1.0f);
+  return add_exponent(exponent, log1p_near_0(__int_as_float(__float_as_int(x) + exponent) - less));
+}
+
+/// Of any operand; the same bits as the short way where that does.
+inline f32 log_exact(f32 x) {
+  Doubt doubt;
+  doubt.see_normal(x);
+  return doubt ? logf(x) : log_of_normal(x);
+}
+inline f32 log1p_exact(f32 x) {
+  const f32 sum = __fadd_rz(1.0f, x);
+  Doubt doubt;
+  doubt.see_normal(sum);
+  return doubt ? log1pf(x) : log1p_of_normal(x, sum);
+}
+template <bool Exact>
+f32 log_of(f32 x, Doubt& doubt) {
+  if constexpr (Exact) return log_exact(x);
+  doubt.see_normal(x);
+  return log_of_normal(x);
+}
+template <bool Exact>
+f32 log1p_of(f32 x, Doubt& doubt) {
+  if constexpr (Exact) return log1p_exact(x);
+  const f32 sum = __fadd_rz(1.0f, x);
+  doubt.see_normal(sum);
+  return log1p_of_normal(x, sum);
 }

@@ -6,7 +6,7 @@
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/array/error.h>
 #include <forebay/ops/expr/cuda_source.h>
-#include <forebay/ops/expr/execute.h>
+#include <forebay/ops/expr/execute_devices.h>
 #include <forebay/ops/expr/opcodes.h>
 
 namespace forebay::expr {
@@ -80,17 +80,17 @@ TEST(KernelText, IsOneReadableFunctionAndAWayThroughMemory) {
   const std::string text =
       cuda_source(compile(std::array{cast(minimum(normalized, number(3)), Dtype::f16)}));
   EXPECT_NE(text.find("template <bool Exact>\n"
-                      "inline void element(f32 x0, f16& out0, Doubt& doubt) {\n"
+                      "inline void element(f32 x0, f16& out0) {\n"
                       "  const f32 v1 = x0;\n"
                       "  const f32 v3 = v1 - 0.13f;\n"
-                      "  const f32 v5 = quotient<Exact>(v3, 0.31f, 3.2258065f, doubt);\n"
+                      "  const f32 v5 = small_quotient<Exact>(v3, 0.31f, 3.2258065f);\n"
                       "  const f32 v7 = min_nan(v5, 3.0f);\n"
                       "  const f16 v8 = saturate_cast<f16>(v7);\n"
                       "  out0 = v8;\n"
                       "}\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("items<8>(p, 0, p.packs);"), std::string::npos)
+  EXPECT_NE(text.find("items<8>(p, common, 0, p.packs);"), std::string::npos)
       << text;  // 16 bytes of the widest type
 }
 
@@ -105,12 +105,17 @@ TEST(KernelText, TakesShortWaysOnlyWhereTheyGiveTheSameBits) {
   EXPECT_TRUE(has(x / number(-3), "= v0 / -3.0f;"));
   EXPECT_TRUE(has(x / number(1e30), "= v0 / 1e+30f;"));
   EXPECT_TRUE(has(x / y, "= v0 / v1;"));
-  EXPECT_TRUE(has(x / scalar, "quotient<Exact>(v0, v1, x1_inverse, doubt)"));
-  EXPECT_TRUE(has(x / cast(scalar, Dtype::f32), "x1_inverse = inverse_of(x1, doubt);"));
+  EXPECT_TRUE(has(x / scalar, "= quotient<Exact>(v0, v1, x1_inverse, doubt);"));
+  EXPECT_TRUE(has(x / scalar, "x1_inverse = inverse_of(x1, doubt);"));
   EXPECT_TRUE(has(maximum(x, number(0)), "= maximum(v0, 0.0f);"));  // of -0 and 0, the second
   EXPECT_TRUE(has(maximum(number(1), x), "= max_nan(1.0f, v1);"));
   EXPECT_TRUE(has(maximum(x, y), "= maximum(v0, v1);"));
-  const Expr bytes = Expr::leaf(0, Dtype::u8, {8});
+  const Expr bytes = Expr::leaf(0, Dtype::u8, {8}), integers = cast(bytes, Dtype::f32);
+  EXPECT_TRUE(has(integers / number(3), "= small_quotient<Exact>(v1, 3.0f, 0.33333334f);"));
+  EXPECT_TRUE(
+      has((integers - number(0.1)) / scalar, "= small_quotient<Exact>(v3, v4, x1_inverse);"));
+  EXPECT_TRUE(has((integers - scalar) / number(3), "doubt.see_shift(x1);"));
+  EXPECT_TRUE(has((integers - number(1e-30)) / number(3), "= quotient<Exact>(v3, 3.0f"));
   EXPECT_TRUE(has(cast(bytes, Dtype::f32), "element(as_f32(x0, n), out0.at[n]);"));
   EXPECT_TRUE(has(select(cast(bytes, Dtype::boolean), cast(bytes, Dtype::f32), number(1)),
                   "element(x0.at[n], out0.at[n]);"));
@@ -134,6 +139,14 @@ TEST(KernelText, ComputesHalvesInFloatAndRoundsEachResult) {
                       "  const f16 v3 = f16(expf(f32(v2)));\n"),
             std::string::npos)
       << text;
+}
+
+TEST(KernelText, HasRoomForSomeArraysOnly) {
+  Expr sum = Expr::leaf(0, Dtype::f32, {6, 7}, {7, 1});
+  for (int i = 1; i < 300; ++i)
+    sum = sum + Expr::leaf(i, Dtype::f32, {6, 7}, {8 + i, 1});
+  EXPECT_ERROR(prepare_cuda(compile(std::array{sum}), kit::context(Device::cpu())), unsupported,
+               "one kernel cannot read and write 301 arrays; write intermediate results out.");
 }
 
 // The kernels of the bench table's rows.
