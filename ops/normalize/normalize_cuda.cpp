@@ -87,7 +87,7 @@ struct Road {
   /// At once on a multiprocessor: as many as leave a thread the registers that it needs, so that the
   /// compiler takes no more.
   int blocks() const {
-    const int at_once = has_columns() ? 512 : whole ? kMostThreads : 768;
+    const int at_once = has_columns() ? 512 : whole && !ragged ? kMostThreads : 768;
     return std::max(1, at_once / threads);
   }
 };
@@ -128,7 +128,8 @@ bool fit_neighbours(Road& road, std::int64_t most) {
   const std::int64_t packs = road.ragged ? (road.work.slices.rows + 2 * road.pack - 2) / road.pack
                                          : road.work.slices.length();
   std::int64_t team = 1;
-  while (team * (team < 4 ? 1 : team < 128 ? std::min<std::int64_t>(most, 4) : most) < packs)
+  const std::int64_t few = std::min<std::int64_t>(most, road.ragged ? 5 : 4);
+  while (team * (team < 4 ? 1 : team < 128 ? few : most) < packs)
     team *= 2;
   while (team < kMostThreads && team * 2 <= packs && team * road.work.slices.groups < kBusyThreads)
     team *= 2;
