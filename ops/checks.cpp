@@ -1,5 +1,7 @@
 #include <forebay/ops/checks.h>
 
+#include <algorithm>
+
 #include <forebay/array/require.h>
 
 namespace forebay {
@@ -39,6 +41,30 @@ Dtype float_result(std::string_view op, Dtype input, const std::optional<Dtype>&
   FOREBAY_REQUIRE(!wanted || is_float(*wanted), invalid,
                   "{}: `dtype` is {}; it must be f16, bf16, f32 or f64.", op, name_of(*wanted));
   return wanted.value_or(is_float(input) ? input : Dtype::f32);
+}
+
+int axis_of(std::string_view op, std::int64_t axis, const Dims& shape) {
+  FOREBAY_REQUIRE(shape.rank > 0, invalid, "{}: `x` is a scalar, shape (); it has no axis.", op);
+  FOREBAY_REQUIRE(axis >= -shape.rank && axis < shape.rank, invalid,
+                  "{}: `axis` is {}, but `x` has shape {}; it must be from {} to {}.", op, axis,
+                  to_string(shape), -shape.rank, shape.rank - 1);
+  return static_cast<int>(axis < 0 ? axis + shape.rank : axis);
+}
+
+std::vector<int> axes_of(std::string_view op, const std::vector<std::int64_t>& axes,
+                         const Dims& shape) {
+  FOREBAY_REQUIRE(!axes.empty(), invalid, "{}: `axes` is empty; name at least one axis.", op);
+  std::vector<int> result;
+  for (const std::int64_t axis : axes) {
+    FOREBAY_REQUIRE(axis >= -shape.rank && axis < shape.rank, invalid,
+                    "{}: `axes` has {}, but `x` has shape {}; its axes are {} to {}.", op, axis,
+                    to_string(shape), -shape.rank, shape.rank - 1);
+    const int place = static_cast<int>(axis < 0 ? axis + shape.rank : axis);
+    FOREBAY_REQUIRE(std::ranges::count(result, place) == 0, invalid,
+                    "{}: `axes` names axis {} twice; give each axis once.", op, place);
+    result.push_back(place);
+  }
+  return result;
 }
 
 Dims dims_of(std::string_view op, std::string_view argument,

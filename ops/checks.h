@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <forebay/ops/dtype_set.h>
 #include <forebay/ops/op.h>
@@ -28,6 +29,15 @@ constexpr Dtype work_type(Dtype dtype) {
 constexpr Dtype work_type(Dtype input, Dtype result) {
   return input == Dtype::f64 || result == Dtype::f64 ? Dtype::f64 : Dtype::f32;
 }
+
+/// The setting `axis` of an op on `x`, counted from 0.
+/// Errors: invalid, "frame: `axis` is 2, but `x` has shape (3, 4); it must be from -2 to 1."
+int axis_of(std::string_view op, std::int64_t axis, const Dims& shape);
+
+/// The setting `axes` of an op on `x`, each counted from 0.
+/// Errors: invalid without any, for one that is not there and for one named twice.
+std::vector<int> axes_of(std::string_view op, const std::vector<std::int64_t>& axes,
+                         const Dims& shape);
 
 /// Extents or axes as the user listed them.
 /// Errors: invalid for more than kMaxRank, "reshape: `shape` has 9 entries; arrays have at most 8

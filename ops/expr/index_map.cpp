@@ -207,6 +207,25 @@ Expr slice(const Expr& a, int axis, std::int64_t start, std::int64_t stop, std::
   return rewriter(a);
 }
 
+Expr frame(const Expr& a, int axis, std::int64_t length, std::int64_t hop) {
+  const int k = resolve_axis(axis, a.shape().rank);
+  return map_axes(a, [&](ArrayView view) {
+    const ArrayView old = view;
+    view.shape.rank = view.strides.rank = old.rank() + 1;
+    for (int i = k + 1; i < old.rank(); ++i) {
+      view.shape[i + 1] = old.shape[i];
+      view.strides[i + 1] = old.strides[i];
+    }
+    const std::int64_t pieces = 1 + (old.shape[k] - length) / hop;
+    view.shape[k] = pieces;
+    view.strides[k] =
+        pieces > 1 ? old.strides[k] * hop : 0;  // else it means nothing, and could overflow
+    view.shape[k + 1] = length;
+    view.strides[k + 1] = old.strides[k];
+    return view;
+  });
+}
+
 bool can_reshape(const Expr& a, const Dims& shape) {
   const Dims resolved = resolve_reshape(count_of(a.shape()), shape);
   return all_leaves(
