@@ -7,48 +7,27 @@
 #include <forebay/ops/checks.h>
 #include <forebay/ops/eager.h>
 #include <forebay/ops/expr/execute.h>
+#include <forebay/ops/expr/numpy.h>
 
 namespace forebay {
 namespace {
 
 constexpr DtypeSet kOperands = kIntegers | kFloats | kComplex;
 
-Dtype signed_of(std::size_t bytes) {
-  return bytes == 1 ? Dtype::i8 : bytes == 2 ? Dtype::i16 : bytes == 4 ? Dtype::i32 : Dtype::i64;
-}
-
-Dtype promote_integers(Dtype a, Dtype b) {
-  if (is_signed(a) == is_signed(b)) return size_of(a) >= size_of(b) ? a : b;
-  if (is_signed(b)) std::swap(a, b);  // a signed, b unsigned
-  FOREBAY_REQUIRE(b != Dtype::u64, unsupported,
+Dtype common_dtype(Dtype a, Dtype b) {
+  const bool no_integer = (a == Dtype::u64 && is_signed(b)) || (b == Dtype::u64 && is_signed(a));
+  FOREBAY_REQUIRE(!no_integer, unsupported,
                   "matmul: {} and u64 have no common integer type; products of integers are exact. "
                   "Cast one of them before.",
-                  name_of(a));
-  return signed_of(std::max(size_of(a), 2 * size_of(b)));
-}
-
-/// The float that holds the integers of dtype `integer` as well as `other`: exactly up to 32 bits,
-/// as NumPy has it.
-Dtype promote_to_float(Dtype integer, Dtype other) {
-  if (size_of(integer) == 1) return other;
-  if (size_of(integer) == 2) return size_of(other) == 2 ? Dtype::f32 : other;
-  return Dtype::f64;
-}
-
-Dtype promote(Dtype a, Dtype b) {
-  if (is_complex(a) || is_complex(b)) return complex_of(promote(real_of(a), real_of(b)));
-  if (is_integer(a) && is_integer(b)) return promote_integers(a, b);
-  if (is_integer(a)) return promote_to_float(a, b);
-  if (is_integer(b)) return promote_to_float(b, a);
-  if (a != b && size_of(a) == 2 && size_of(b) == 2) return Dtype::f32;
-  return size_of(a) >= size_of(b) ? a : b;
+                  name_of(a == Dtype::u64 ? b : a));
+  return expr::promote(a, b);
 }
 
 /// operand, sum, tf32 and the dtype of the result.
 void resolve_dtypes(Product& p, const Matmul& settings) {
   check_dtype("matmul", "x", p.x.dtype, kOperands);
   check_dtype("matmul", "other", p.other.dtype, kOperands);
-  const Dtype common = promote(p.x.dtype, p.other.dtype);
+  const Dtype common = common_dtype(p.x.dtype, p.other.dtype);
   const Compute compute = settings.compute;
   const std::string_view name = names_of(compute)[static_cast<std::size_t>(compute)];
   const Dtype wanted = settings.dtype.value_or(common);
