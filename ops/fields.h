@@ -40,6 +40,8 @@ struct Field {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool required = false;
+  /// Of a text: says what is wrong with it; empty when nothing is.
+  std::string (*problem)(std::string_view text) = nullptr;
 };
 
 /// Walks the settings of an op: YAML binding, bounds, `explain`, the JSON schema, printing and

@@ -7,22 +7,42 @@ namespace forebay {
 
 std::string_view Op::name() const { return entry_->def.name; }
 
-std::vector<ArraySpec> Op::infer(std::span<const ArraySpec> inputs) const {
+namespace {
+
+void require_fields(const OpDef& def, const void* settings) {
+  if (const auto problems = check_fields(def, settings); !problems.empty()) [[unlikely]]
+    fail(ErrorKind::invalid, "{}: {}", def.name, problems.front().text);
+}
+
+}  // namespace
+
+std::vector<std::string> Op::inputs() const {
   const OpDef& def = entry_->def;
-  const std::size_t most = def.inputs.size();
-  const std::size_t least = most - static_cast<std::size_t>(def.optional_inputs);
-  if (inputs.size() < least || inputs.size() > most) [[unlikely]] {
+  if (def.names_inputs == nullptr) return {def.inputs.begin(), def.inputs.end()};
+  require_fields(def, raw_settings());
+  return def.names_inputs(raw_settings());
+}
+
+std::size_t Op::required_inputs() const {
+  const OpDef& def = entry_->def;
+  if (def.names_inputs != nullptr) return inputs().size();
+  return def.inputs.size() - static_cast<std::size_t>(def.optional_inputs);
+}
+
+std::vector<ArraySpec> Op::infer(std::span<const ArraySpec> given) const {
+  const OpDef& def = entry_->def;
+  const auto wanted = inputs();
+  const std::size_t most = wanted.size(), least = required_inputs();
+  if (given.size() < least || given.size() > most) [[unlikely]] {
     std::string names;
-    for (std::string_view name : def.inputs)
+    for (const std::string& name : wanted)
       names += fmt::format("{}`{}`", names.empty() ? "" : ", ", name);
-    fail(ErrorKind::invalid, "{}: got {} input{}; it takes {}{} ({}).", def.name, inputs.size(),
-         inputs.size() == 1 ? "" : "s", least == most ? "" : fmt::format("{} to ", least), most,
+    fail(ErrorKind::invalid, "{}: got {} input{}; it takes {}{} ({}).", def.name, given.size(),
+         given.size() == 1 ? "" : "s", least == most ? "" : fmt::format("{} to ", least), most,
          names);
   }
-  if (const auto problems = check_fields(def, raw_settings()); !problems.empty()) [[unlikely]] {
-    fail(ErrorKind::invalid, "{}: {}", def.name, problems.front().text);
-  }
-  return def.infer(raw_settings(), inputs);
+  require_fields(def, raw_settings());
+  return def.infer(raw_settings(), given);
 }
 
 std::vector<expr::Expr> Op::lower(std::span<const expr::Expr> inputs,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -98,6 +99,12 @@ class Op {
   }
   const void* raw_settings() const { return settings_.get(); }
 
+  /// Names of what it reads: its definition's, or those that its settings name.
+  /// Errors: invalid for settings that are wrong, with the op's name first.
+  std::vector<std::string> inputs() const;
+  /// How many of them it needs, from the first.
+  std::size_t required_inputs() const;
+
   /// Shapes and dtypes of the outputs. Pure. Errors: invalid and unsupported, with the op's
   /// name first.
   std::vector<ArraySpec> infer(std::span<const ArraySpec> inputs) const;
@@ -130,6 +137,9 @@ struct OpDef {
   /// gets a null data pointer for those that nobody reads.
   std::vector<std::string_view> outputs = {"out"};
   int optional_inputs = 0;  ///< how many of the last inputs may be left out
+  /// For an op whose settings name what it reads: those names, in the order of its inputs, which
+  /// are all needed. `inputs` are then those of `example`. Null for others.
+  std::vector<std::string> (*names_inputs)(const void* settings) = nullptr;
 
   std::shared_ptr<void> (*make)() = nullptr;
   void (*fields)(void* settings, FieldVisitor& visitor) = nullptr;

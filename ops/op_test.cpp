@@ -38,7 +38,12 @@ struct Trial {
     v.on({.name = "mode", .doc = ""}, mode);
     v.on({.name = "dtype", .doc = ""}, dtype);
     v.on({.name = "centre", .doc = ""}, centre);
-    v.on({.name = "label", .doc = ""}, label);
+    v.on({.name = "label",
+          .doc = "",
+          .problem = [](std::string_view text) -> std::string {
+            return text.ends_with("!") ? "`label` is `b!`; no marks." : "";
+          }},
+         label);
     v.on({.name = "table", .doc = "", .required = true}, table);
   }
 };
@@ -117,6 +122,40 @@ TEST(OpInputs, AreCounted) {
   EXPECT_ERROR(op.infer(three), invalid, "trial: got 3 inputs; it takes 1 to 2 (`x`, `weights`).");
   EXPECT_ERROR(Op::with(find_op("clip"), Clip{.min = 0}).infer(std::span(three).first(2)), invalid,
                "clip: got 2 inputs; it takes 1 (`x`).");
+}
+
+TEST(OpInputs, MayBeNamedBySettings) {
+  OpDef def = define_op<Trial, infer>({.name = "trial", .inputs = {"x", "weights"}});
+  def.names_inputs = [](const void* settings) {
+    return std::vector<std::string>(2, static_cast<const Trial*>(settings)->label);
+  };
+  const OpEntry entry{def, nullptr, nullptr};
+  Trial trial = valid();
+  trial.label = "a";
+  const Op op = Op::with(entry, trial);
+  EXPECT_EQ(op.inputs(), (std::vector<std::string>{"a", "a"}));
+  EXPECT_EQ(op.required_inputs(), 2U);
+  EXPECT_ERROR(op.infer(std::span(&kSpec, 1)), invalid,
+               "trial: got 1 input; it takes 2 (`a`, `a`).");
+  trial.label = "b!";
+  EXPECT_ERROR(Op::with(entry, trial).inputs(), invalid, "trial: `label` is `b!`; no marks.");
+  EXPECT_EQ(Op::with(kTrial, valid()).inputs(), (std::vector<std::string>{"x", "weights"}));
+  EXPECT_EQ(Op::with(kTrial, valid()).required_inputs(), 1U);
+}
+
+TEST(Checks, FindAxes) {
+  EXPECT_EQ(axis_of("trial", -1, {3, 4}), 1);
+  EXPECT_ERROR(axis_of("trial", 2, {3, 4}), invalid,
+               "trial: `axis` is 2, but `x` has shape (3, 4); it must be from -2 to 1.");
+  EXPECT_ERROR(axis_of("trial", 0, {}), invalid,
+               "trial: `x` is a scalar, shape (); it has no axis.");
+  EXPECT_EQ(axes_of("trial", {-1, 0}, {3, 4}), (std::vector<int>{1, 0}));
+  EXPECT_ERROR(axes_of("trial", {}, {3, 4}), invalid,
+               "trial: `axes` is empty; name at least one axis.");
+  EXPECT_ERROR(axes_of("trial", {-3}, {3, 4}), invalid,
+               "trial: `axes` has -3, but `x` has shape (3, 4); its axes are -2 to 1.");
+  EXPECT_ERROR(axes_of("trial", {1, -1}, {3, 4}), invalid,
+               "trial: `axes` names axis 1 twice; give each axis once.");
 }
 
 TEST(Checks, ListDtypesShortly) {

@@ -72,7 +72,12 @@ class BoundsChecker final : public Reader {
     check(field, value.f64(), to_string(value));
   }
   void on(const Field&, Dtype&) override {}
-  void on(const Field& field, std::string& value) override { require(field, !value.empty()); }
+  void on(const Field& field, std::string& value) override {
+    require(field, !value.empty());
+    if (field.problem == nullptr || value.empty()) return;
+    if (std::string text = field.problem(value); !text.empty())
+      result.push_back({field.name, std::move(text)});
+  }
   void on(const Field& field, std::vector<std::int64_t>& value) override {
     for (std::int64_t item : value)
       check(field, static_cast<double>(item), text_of(item));

@@ -47,7 +47,16 @@ class Resolver {
     std::vector<std::string> inputs = asked.inputs;
     if (inputs.empty()) inputs.push_back(current);
     const auto most = op.inputs.size(), least = most - static_cast<std::size_t>(op.optional_inputs);
-    if (inputs.size() < least || inputs.size() > most) {
+    std::string rebound = inputs[0];
+    if (op.names_inputs != nullptr) {
+      try {
+        inputs = named_inputs(asked, current);
+        if (asked.inputs.empty()) rebound = rebound_name(asked, inputs, current);
+      } catch (const Error& error) {
+        mistake(without_op_name(error.what(), op.name));
+        known = false;
+      }
+    } else if (inputs.size() < least || inputs.size() > most) {
       const std::string names = quoted(strings(op.inputs));
       mistake(asked.inputs.empty()
                   ? fmt::format("it reads {} fields ({}); name them in `inputs`.", least, names)
@@ -74,7 +83,7 @@ class Resolver {
     }
 
     std::vector<std::string> outputs = asked.outputs;
-    if (outputs.empty()) outputs.push_back(inputs[0]);
+    if (outputs.empty()) outputs.push_back(rebound);
     if (outputs.size() > op.outputs.size()) {
       mistake(fmt::format("`outputs` names {} fields; it writes {} ({}).", outputs.size(),
                           op.outputs.size(), quoted(strings(op.outputs))));
@@ -93,6 +102,42 @@ class Resolver {
     }
     current = outputs[0];
     flow_.stages.push_back(std::move(resolved));
+  }
+
+  /// The fields that an op whose settings name its inputs reads. `x` is the stage's first input where no field is called
+  /// that.
+  std::vector<std::string> named_inputs(const StageSpec& asked, const std::string& current) const {
+    std::vector<std::string> fields = asked.op.inputs();
+    const auto listed = [&](const std::string& name) {
+      return asked.inputs.empty() ? latest_.contains(name)
+                                  : std::ranges::count(asked.inputs, name) > 0;
+    };
+    const std::string& first = asked.inputs.empty() ? current : asked.inputs[0];
+    for (std::string& name : fields) {
+      if (name == "x" && !listed(name)) name = first;
+      FOREBAY_REQUIRE(
+          asked.inputs.empty() || listed(name), invalid,
+          "it reads `{}`, which is not in `inputs` ({}); add it there, or leave `inputs` "
+          "out.",
+          name, quoted(asked.inputs));
+    }
+    for (const std::string& name : asked.inputs) {
+      FOREBAY_REQUIRE(std::ranges::count(fields, name) > 0, invalid,
+                      "`inputs` names `{}`, which it does not read; it reads {}.", name,
+                      quoted(fields));
+    }
+    return fields;
+  }
+
+  /// What such an op writes when it names nothing.
+  static std::string rebound_name(const StageSpec& asked, const std::vector<std::string>& inputs,
+                                  const std::string& current) {
+    const bool reads_current = std::ranges::count(inputs, current) > 0;
+    FOREBAY_REQUIRE(reads_current || inputs.size() == 1 || !asked.outputs.empty(), invalid,
+                    "it reads {}, none of which is `{}`, which the stage before it wrote; name in "
+                    "`outputs` what it writes.",
+                    quoted(inputs), current);
+    return reads_current ? current : inputs[0];
   }
 
   void resolve_outputs() {

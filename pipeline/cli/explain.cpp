@@ -27,6 +27,7 @@ std::string devices_text(const OpEntry& entry) {
 }
 
 std::string inputs_text(const OpDef& def) {
+  if (def.names_inputs != nullptr) return "the fields that its settings name";
   std::string text;
   const std::size_t required = def.inputs.size() - static_cast<std::size_t>(def.optional_inputs);
   for (std::size_t i = 0; i < def.inputs.size(); ++i) {
