@@ -1,5 +1,7 @@
 #include <forebay/ops/eager.h>
 
+#include <utility>
+
 #include <forebay/array/require.h>
 #include <forebay/ops/expr/execute.h>
 
@@ -35,11 +37,17 @@ void enqueue(std::shared_ptr<Body> body, const std::vector<Array>& inputs,
   stream.enqueue([=, body = std::move(body)] { run(*body, inputs, outputs, scratch, stream); });
 }
 
-Array evaluate(const Expr& expression, const std::vector<Array>& sources, const Context& context) {
+Array evaluate(const Expr& expression, std::vector<Array> sources, const Context& context) {
   Array result = Array::empty(expression.shape(), expression.dtype(), context);
-  if (result.count() > 0) {
-    enqueue(expr::prepare(expr::compile({&expression, 1}), context), sources, {result}, context);
+  if (result.count() == 0) return result;
+  expr::Program program = expr::compile({&expression, 1});
+  // Arrays of the expression's own are read where they are; only those on another device have to be copied.
+  for (expr::Program::Leaf& leaf : program.leaves) {
+    if (leaf.source >= 0 || leaf.table.device() != context.device()) continue;
+    leaf.source = static_cast<int>(sources.size());
+    sources.push_back(std::exchange(leaf.table, {}));
   }
+  enqueue(expr::prepare(program, context), sources, {result}, context);
   return result;
 }
 
