@@ -41,7 +41,8 @@ Array evaluate(const Expr& expression, std::vector<Array> sources, const Context
   Array result = Array::empty(expression.shape(), expression.dtype(), context);
   if (result.count() == 0) return result;
   expr::Program program = expr::compile({&expression, 1});
-  // Arrays of the expression's own are read where they are; only those on another device have to be copied.
+  // Arrays of the expression's own are read where they are; only those on another device have to be
+  // copied.
   for (expr::Program::Leaf& leaf : program.leaves) {
     if (leaf.source >= 0 || leaf.table.device() != context.device()) continue;
     leaf.source = static_cast<int>(sources.size());

@@ -9,18 +9,21 @@
 
 namespace forebay {
 
-/// Arithmetic on arrays that waits: operators and functions build an expression, `eval` runs it as one kernel.
+/// Arithmetic on arrays that waits: operators and functions build an expression, `eval` runs it as
+/// one kernel.
 ///
-///     Lazy y = clip((x - mean) / sigma, -3, 3);      // x an Array; mean and sigma numbers, or arrays that broadcast
+///     Lazy y = clip((x - mean) / sigma, -3, 3);  // x an Array; the others numbers or Arrays
 ///     Array result = eval(y, context);
 ///
-/// A Lazy owns the arrays that it reads and may be used many times. Arrays and numbers are Lazies by themselves.
+/// A Lazy owns the arrays that it reads and may be used many times. Arrays and numbers are Lazies
+/// by themselves.
 ///
-/// Dtypes:  promoted as in NumPy 2, with what ops/expr_op/README.md says; a number takes the dtype of the array that it
-///          meets. f16 and bf16 are rounded at each operation: the bits are those of the operations one by one.
+/// Dtypes:  promoted as in NumPy 2, with what ops/expr_op/README.md says; a number takes the dtype
+///          of the array that it meets. f16 and bf16 are rounded at each operation: the bits are
+///          those of the operations one by one.
 /// Devices: cpu, cuda; all arrays of one expression on one device, where they stay.
-/// Errors:  when the expression is built: invalid for shapes that do not broadcast and for arrays on two devices; unsupported
-///          for a dtype that an operation does not take.
+/// Errors:  when the expression is built: invalid for shapes that do not broadcast and for arrays
+///          on two devices; unsupported for a dtype that an operation does not take.
 /// Source:  NumPy 2.
 class Lazy {
  public:
@@ -34,7 +37,8 @@ class Lazy {
   /// () for a number.
   Dims shape() const;
 
-  /// For functions over Lazies: `operand` reads arrays on `device`; without one it is made of numbers alone.
+  /// For functions over Lazies: `operand` reads arrays on `device`; without one it is made of
+  /// numbers alone.
   Lazy(expr::numpy::Operand operand, std::optional<Device> device)
       : operand_(std::move(operand)), device_(device) {}
   const expr::numpy::Operand& operand() const { return operand_; }
@@ -45,7 +49,8 @@ class Lazy {
   std::optional<Device> device_;
 };
 
-/// Enqueues the expression as one kernel on context.stream and returns; the result comes from context.memory.
+/// Enqueues the expression as one kernel on context.stream and returns; the result comes from
+/// context.memory.
 /// Errors: invalid for arrays on another device than the stream's, and for a number.
 Array eval(const Lazy& x, const Context& context);
 
@@ -60,7 +65,8 @@ Lazy operator>(const Lazy& a, const Lazy& b);
 Lazy operator>=(const Lazy& a, const Lazy& b);
 Lazy operator==(const Lazy& a, const Lazy& b);
 Lazy operator!=(const Lazy& a, const Lazy& b);
-// And, or and not of bools. C++ binds & and | less than comparisons, the text of the `expr` op more.
+// And, or and not of bools. C++ binds & and | less than comparisons, the text of the `expr` op
+// more.
 Lazy operator&(const Lazy& a, const Lazy& b);
 Lazy operator|(const Lazy& a, const Lazy& b);
 Lazy operator~(const Lazy& x);
@@ -97,7 +103,8 @@ Lazy astype(const Lazy& x, Dtype dtype);
 Lazy permute(const Lazy& x, const Dims& axes);
 Lazy slice(const Lazy& x, int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
 Lazy broadcast_to(const Lazy& x, const Dims& shape);
-/// Errors: invalid where the elements do not lie so that the shape is an index map (a permuted array flattened).
+/// Errors: invalid where the elements do not lie so that the shape is an index map (a permuted
+///         array flattened).
 Lazy reshape(const Lazy& x, const Dims& shape);
 
 }  // namespace forebay

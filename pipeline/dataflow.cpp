@@ -104,8 +104,8 @@ class Resolver {
     flow_.stages.push_back(std::move(resolved));
   }
 
-  /// The fields that an op whose settings name its inputs reads. `x` is the stage's first input where no field is called
-  /// that.
+  /// The fields that an op whose settings name its inputs reads. `x` is the stage's first input
+  /// where no field is called that.
   std::vector<std::string> named_inputs(const StageSpec& asked, const std::string& current) const {
     std::vector<std::string> fields = asked.op.inputs();
     const auto listed = [&](const std::string& name) {

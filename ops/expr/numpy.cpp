@@ -219,7 +219,8 @@ Dtype dtype_with_number(Opcode opcode, Dtype array, const Number& number) {
   return array == Dtype::boolean ? Dtype::i64 : array;
 }
 
-/// The number as an element of `dtype`. Integers that cannot hold it saturate where only its order counts.
+/// The number as an element of `dtype`. Integers that cannot hold it saturate where only its order
+/// counts.
 Expr constant(Opcode opcode, const Number& number, Dtype dtype) {
   const bool order_only = opcode == Opcode::minimum || opcode == Opcode::maximum;
   FOREBAY_REQUIRE(

@@ -1,4 +1,5 @@
-// A recursive-descent parser: one function for each level of Python's precedence, from comparisons, which bind least.
+// A recursive-descent parser: one function for each level of Python's precedence, from comparisons,
+// which bind least.
 #include <forebay/ops/expr_op/formula.h>
 
 #include <algorithm>
@@ -126,7 +127,8 @@ class Parser {
   Term product() { return left_to_right(kProducts, &Parser::factor); }
 
   Term factor() {
-    // The one level that calls itself, with parentheses and arguments: bounded for the stack's sake.
+    // The one level that calls itself, with parentheses and arguments: bounded for the stack's
+    // sake.
     if (++nesting_ > kMaxDepth)
       fail_at(column(), "the expression is more than {} operations deep; make it two stages.",
               kMaxDepth);

@@ -11,17 +11,20 @@
 
 namespace forebay::expr {
 
-/// An expression as people write it: names, numbers, pi, e, inf and nan, + - * / ** and unary -, & | ~ of bools,
-/// comparisons and parentheses with Python's precedence, the functions of numpy.h, and casts that are called as dtypes.
+/// An expression as people write it: names, numbers, pi, e, inf and nan, + - * / ** and unary -, &
+/// | ~ of bools, comparisons and parentheses with Python's precedence, the functions of numpy.h,
+/// and casts that are called as dtypes.
 class Formula {
  public:
-  /// Errors: invalid, "column 9: unknown function `log1`; did you mean `log1p`?" Columns count characters from 1.
+  /// Errors: invalid, "column 9: unknown function `log1`; did you mean `log1p`?" Columns count
+  ///         characters from 1.
   explicit Formula(std::string_view text);
 
   /// What it reads, in the order of first use.
   const std::vector<std::string>& names() const { return names_; }
   /// `values` are those of `names()`.
-  /// Errors: of the operations, with the column before them; invalid when no array is in the result.
+  /// Errors: of the operations, with the column before them; invalid when no array is in the
+  ///         result.
   Expr evaluate(std::span<const Expr> values) const;
 
   /// A number, a name, or an operation on other terms.

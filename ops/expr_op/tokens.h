@@ -6,7 +6,8 @@
 
 namespace forebay::expr {
 
-/// The text of an expression, token by token: a name, a number, an operator or a parenthesis; empty at the end.
+/// The text of an expression, token by token: a name, a number, an operator or a parenthesis; empty
+/// at the end.
 class Tokens {
  public:
   explicit Tokens(std::string_view text) : text_(text) { advance(); }

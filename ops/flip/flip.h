@@ -10,8 +10,8 @@ struct Flip {
   void fields(FieldVisitor& visitor);
 };
 
-/// Reverses the order of the elements along some axes. An index map: with pointwise neighbours, and in front of a kernel op
-/// that takes them in, it is part of their kernel, not a pass of its own.
+/// Reverses the order of the elements along some axes. An index map: with pointwise neighbours, and
+/// in front of a kernel op that takes them in, it is part of their kernel, not a pass of its own.
 ///
 ///     out[.., i, ..] = x[.., n - 1 - i, ..]
 ///

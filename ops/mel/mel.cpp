@@ -13,7 +13,8 @@ namespace {
 constexpr std::array<std::string_view, 2> kScales = {"htk", "slaney"};
 constexpr std::array<std::string_view, 2> kNorms = {"none", "slaney"};
 
-// Slaney's scale is linear up to 1000 Hz, which is 15 mel, and then grows by a factor of 6.4 in 27 mel.
+// Slaney's scale is linear up to 1000 Hz, which is 15 mel, and then grows by a factor of 6.4 in 27
+// mel.
 constexpr double kHzPerMel = 200.0 / 3, kBreakHz = 1000, kBreakMel = kBreakHz / kHzPerMel;
 double growth() { return std::log(6.4) / 27; }
 

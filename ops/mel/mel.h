@@ -36,10 +36,12 @@ struct Mel {
 ///
 /// Formula of w: in ops/mel/README.md, computed in f64.
 /// Shapes:  x [.., bins] with bins = n_fft / 2 + 1, at least 2; out [.., n_mels].
-/// Dtypes:  x floats; out as x. w is rounded to f32, or f64 when x is; sums as `matmul` with `compute`.
+/// Dtypes:  x floats; out as x. w is rounded to f32, or f64 when x is; sums as `matmul` with
+///          `compute`.
 /// Devices: cpu, cuda; within the bound of matmul.
-/// Errors:  unsupported for other dtypes; invalid for bins that are not those of n_fft, for fmin and fmax that are not
-///          0 <= fmin < fmax <= sample_rate / 2, and for what `matmul` refuses.
+/// Errors:  unsupported for other dtypes; invalid for bins that are not those of n_fft, for fmin
+///          and fmax that are not 0 <= fmin < fmax <= sample_rate / 2, and for what `matmul`
+///          refuses.
 /// Source:  librosa.filters.mel, torchaudio.functional.melscale_fbanks.
 Array mel(const Array& x, const Mel& settings, const Context& context);
 

@@ -21,7 +21,8 @@ Array run(const Array& host, const Mel& settings, const Context& context) {
 }
 
 TEST(MelFilters, AreLibrosasAndTorchaudiosByDefinition) {
-  // Corners of 3 bands between 0 and 4000 Hz: htk, mel(4000) = 2146.06; slaney, mel(4000) = 35.1637.
+  // Corners of 3 bands between 0 and 4000 Hz: htk, mel(4000) = 2146.06; slaney, mel(4000) =
+  // 35.1637.
   for (const MelScale scale : {MelScale::htk, MelScale::slaney}) {
     for (const MelNorm norm : {MelNorm::none, MelNorm::slaney}) {
       const Mel settings{.sample_rate = 8000, .n_mels = 3, .scale = scale, .norm = norm};

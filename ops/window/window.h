@@ -39,10 +39,12 @@ struct Window {
 ///
 /// Formula of w: in ops/window/README.md, computed in f64.
 /// Shapes:  out as x, any rank of at least 1.
-/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type `dtype`. w is rounded to
-///          f32, or f64 when x or out is; the product is computed in that type and rounded once.
+/// Dtypes:  x bool, integers and floats; out as x when that is a float, else f32, or the float type
+///          `dtype`. w is rounded to f32, or f64 when x or out is; the product is computed in that
+///          type and rounded once.
 /// Devices: cpu, cuda; the same bits.
-/// Errors:  unsupported for complex x; invalid for an axis that is not there and for a `dtype` that is no float type.
+/// Errors:  unsupported for complex x; invalid for an axis that is not there and for a `dtype` that
+///          is no float type.
 /// Source:  scipy.signal.get_window (periodic is its fftbins); torch.hann_window and its kin.
 Array window(const Array& x, const Window& settings, const Context& context);
 
