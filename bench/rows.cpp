@@ -3,8 +3,6 @@
 
 #include "rows.h"
 
-#include <cmath>
-
 #include <forebay/array/require.h>
 
 namespace forebay::bench {
@@ -91,6 +89,40 @@ Work product(Size size) {
   return work;
 }
 
+Work log_power(Size size, std::int64_t length) {
+  Work work = moving(numbers(size, length),
+                     static_cast<double>(length / 2 + 1) / static_cast<double>(length));
+  normclip(work.pipeline).rfft({}).expr({.expr = "log1p(norm(x))"});
+  work.relative = work.absolute = 1e-3;
+  return work;
+}
+
+constexpr std::int64_t kMels = 80, kFrame = 400, kHop = 160;
+
+Array constant(const Dims& shape, const std::vector<double>& values) {
+  return Array::from<float>(shape, std::vector<float>(values.begin(), values.end()));
+}
+
+Work log_mel(Size size) {
+  const Data data{
+      .shape = {pick(size, 256, 128, 2), pick(size, 160000, 160000, 1600)}, .low = -1, .high = 1};
+  const std::int64_t frames = 1 + (data.shape[1] - kFrame) / kHop;
+  const Mel mel{.sample_rate = 16000, .n_mels = kMels};
+  const std::int64_t bins = kFrame / 2 + 1;
+  Work work =
+      moving(data, static_cast<double>(frames * kMels) / static_cast<double>(data.shape[1]));
+  work.constants = {{"window", constant({kFrame}, window_values({}, kFrame))},
+                    {"mel", constant({bins, kMels}, mel_filters(mel, bins))}};
+  work.pipeline.frame({.length = kFrame, .hop = kHop})
+      .window({})
+      .rfft({})
+      .expr({.expr = "norm(x)"})
+      .mel(mel)
+      .expr({.expr = "log(x + 1e-6)"});
+  work.relative = work.absolute = 1e-3;
+  return work;
+}
+
 Work counted(Size size, bool equal) {
   Data data = numbers(size);
   if (equal) data.low = data.high = 1.01;
@@ -155,12 +187,19 @@ std::vector<Row> make_rows() {
       {"rowstd", "standardize per row", 1.03, standardized_rows},
       {"globalstd", "standardize over the whole array", 1.05, standardized},
       {"matmul_bf16", "normalize + clip + matmul in bf16", 1.35, product},
+      {"rfft_1024", "normalize + clip + rfft + log power", 1.25,
+       [](Size size) { return log_power(size, 1024); }},
       {"hist256", "histogram, 256 bins", 1.10, [](Size size) { return counted(size, false); }},
-      {"hist256_equal", "the same, all values equal", 1.10,
+      {"hist256_equal", "histogram, 256 bins, all values equal", 1.10,
        [](Size size) { return counted(size, true); }},
       {"hist_rows", "histogram, 64 bins per row", 1.10, counted_rows},
+      {"logmel", "log-mel: frame, window, rfft, power, mel, log", 6.0, log_mel},
       {"seed_chain", "normalize, clip, matmul in tf32, fft, abs, histogram", 2.5, seed_chain},
   };
+  for (const std::int64_t length : {400, 512, 1000, 2048, 4096}) {
+    rows.push_back({fmt::format("rfft_{}", length), "normalize + clip + rfft + log power", 1.4,
+                    [length](Size size) { return log_power(size, length); }});
+  }
   for (int steps = 1; steps <= 12; ++steps) {
     rows.push_back({fmt::format("chain_{}", steps), fmt::format("{} elementwise ops", steps), 0,
                     [steps](Size size) { return chain(size, steps); }});
