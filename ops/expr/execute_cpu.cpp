@@ -39,7 +39,7 @@ class CpuBody final : public Body {
       });
       return;
     }
-    const std::int64_t tile = engine_.tile(), tiles = (traversal.nest.count + tile - 1) / tile;
+    const std::int64_t tile = traversal.tile, tiles = (traversal.nest.count + tile - 1) / tile;
     parallel_for(tiles, std::max<std::int64_t>(kGrain / tile, 1),
                  [&](std::int64_t first, std::int64_t last) {
                    engine_.run(traversal, leaves, targets, first * tile,

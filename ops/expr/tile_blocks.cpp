@@ -29,8 +29,8 @@ TileEngine::Blocks TileEngine::blocks_of(const Traversal& traversal) const {
   const Dims& shape = traversal.nest.shape;
   const std::int64_t height = shape[traversal.block_axis], width = shape[shape.rank - 1];
   Blocks blocks{};
-  blocks.rows = std::min({kRows, height, tile_ / kColumns});
-  blocks.columns = std::min(tile_ / blocks.rows / kColumns * kColumns, width);
+  blocks.rows = std::min({kRows, height, capacity_ / kColumns});
+  blocks.columns = std::min(capacity_ / blocks.rows / kColumns * kColumns, width);
   blocks.row_blocks = (height - 1) / blocks.rows + 1;
   blocks.column_blocks = (width - 1) / blocks.columns + 1;
   blocks.count = traversal.nest.count / (height * width) * blocks.row_blocks * blocks.column_blocks;

@@ -79,6 +79,7 @@ void TileEngine::choose_loops() {
     steps_[i].size = static_cast<std::int64_t>(size_of(instruction.dtype));
     steps_[i].operands = info(instruction.opcode).operands;
     if (steps_[i].operands == 0) continue;
+    ++loops_;
     const int last = instruction.args[steps_[i].operands - 1];
     steps_[i].loop = level_->loop(
         instruction.opcode, program_.code[static_cast<std::size_t>(last)].dtype, instruction.dtype);
@@ -119,13 +120,13 @@ void TileEngine::place_buffers() {
     slot_of[i] = static_cast<std::size_t>(slot - slots.begin());
   }
 
-  tile_ = std::clamp(
+  capacity_ = std::clamp(
       static_cast<std::int64_t>(kTileBytes / std::max<std::size_t>(element_bytes, 1)) / 64 * 64,
       kMinTile, kMaxTile);
   std::vector<std::size_t> starts;
   for (const Slot& slot : slots) {
     starts.push_back(tile_memory_);
-    tile_memory_ += slot.size * static_cast<std::size_t>(tile_) + kStagger;
+    tile_memory_ += slot.size * static_cast<std::size_t>(capacity_) + kStagger;
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (program_.code[i].opcode != Opcode::constant) steps_[i].buffer = starts[slot_of[i]];
@@ -166,17 +167,17 @@ void TileEngine::run(const Traversal& traversal, std::span<const std::byte* cons
   if (traversal.room > 0) expand_periodic(traversal, leaves, work);
   const std::int64_t end = begin + n;
   if (!traversal.by_rows) {
-    for (; begin < end; begin += tile_) {
-      run_tile(
-          {traversal, leaves, outputs, begin, 0, std::min(tile_, end - begin), 0, nullptr, nullptr},
-          work);
+    for (; begin < end; begin += traversal.tile) {
+      run_tile({traversal, leaves, outputs, begin, 0, std::min(traversal.tile, end - begin), 0,
+                nullptr, nullptr},
+               work);
     }
     return;
   }
   const LoopNest& nest = traversal.nest;
   const std::int64_t length = nest.shape[nest.shape.rank - 1];
   // Pieces of a row of about one size: the last one would be short.
-  const std::int64_t pieces = (length - 1) / tile_ + 1;
+  const std::int64_t pieces = (length - 1) / traversal.tile + 1;
   const std::int64_t piece = ((length - 1) / pieces / 64 + 1) * 64;
   work.offsets.resize(leaves.size() + outputs.size());
   while (begin < end) {
@@ -204,7 +205,7 @@ void TileEngine::expand_periodic(const Traversal& traversal,
     const Traversal::Array& leaf = traversal.leaves[i];
     if (leaf.access != Traversal::Access::periodic) continue;
     std::byte* const to = work.expanded.get() + leaf.room;
-    const std::int64_t bytes = (leaf.period + tile_) * leaf.size;
+    const std::int64_t bytes = (leaf.period + traversal.tile) * leaf.size;
     std::int64_t done = leaf.period * leaf.size;
     std::memcpy(to, leaves[i], static_cast<std::size_t>(done));
     for (; done < bytes; done *= 2)
@@ -212,8 +213,40 @@ void TileEngine::expand_periodic(const Traversal& traversal,
   }
 }
 
+namespace {
+
+/// Elements from one element of a tile to the next in the leaf's memory, where that is the same throughout; else 0.
+std::int64_t step_in_tile(const TileEngine::Tile& tile, std::size_t leaf) {
+  const Traversal& how = tile.traversal;
+  const Dims& strides = how.nest.leaves[leaf];
+  if (tile.rows > 0) return 0;
+  if (how.leaves[leaf].access == Traversal::Access::direct) return 1;
+  return how.by_rows ? strides[strides.rank - 1] : 0;
+}
+
+/// The leaf's first element in the tile; where a tile is any run of elements of a strided leaf, the array's first.
+const std::byte* first_of(const TileEngine::Tile& tile, std::size_t leaf) {
+  const Traversal& how = tile.traversal;
+  const Dims& strides = how.nest.leaves[leaf];
+  std::int64_t first = 0;
+  if (how.by_rows || tile.rows > 0) {
+    first = tile.leaf_rows[leaf] + tile.column * strides[strides.rank - 1];
+  } else if (how.leaves[leaf].access == Traversal::Access::direct) {
+    first = tile.begin;
+  }
+  return tile.leaves[leaf] + first * how.leaves[leaf].size;
+}
+
+}  // namespace
+
 void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
   Operand* const values = work.values.data();
+  Ahead ahead;
+  for (std::size_t leaf = 0; leaf < tile.leaves.size(); ++leaf) {
+    const std::int64_t step = step_in_tile(tile, leaf);
+    if (step > 0)
+      ahead.add(first_of(tile, leaf), tile.n * step * tile.traversal.leaves[leaf].size, loops_);
+  }
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Program::Instruction& instruction = program_.code[i];
     const Step& step = steps_[i];
@@ -234,6 +267,7 @@ void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
     }
     std::byte* target = uniform ? nullptr : target_in_output(tile, static_cast<int>(i));
     if (target == nullptr) target = work.memory.get() + step.buffer;
+    ahead.ask();
     step.loop(target, operands, uniform ? std::min(kChunk, tile.n) : tile.n);
     values[i] = {target, uniform};
   }
@@ -247,33 +281,27 @@ Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* bu
                                const Workspace& work) const {
   const Traversal& how = tile.traversal;
   const Traversal::Array& array = how.leaves[leaf];
-  const std::byte* data = tile.leaves[leaf];
-  if (tile.rows > 0) {
-    if (LoopNest::is_scalar(how.nest.leaves[leaf])) {
-      level_->gather(static_cast<std::size_t>(array.size))(buffer, data, 0,
-                                                           std::min(kChunk, tile.n));
-      return {buffer, true};
-    }
+  const auto size = static_cast<std::size_t>(array.size);
+  const Dims& strides = how.nest.leaves[leaf];
+  if (tile.rows > 0 && !LoopNest::is_scalar(strides)) {
     read_block(tile, leaf, buffer);
     return {buffer, false};
   }
-  if (how.by_rows) data += tile.leaf_rows[leaf] * array.size;
-  const auto size = static_cast<std::size_t>(array.size);
+  const std::byte* const data = first_of(tile, leaf);
+  if (tile.rows > 0 || array.access == Traversal::Access::uniform) {
+    level_->gather(size)(buffer, data, 0, std::min(kChunk, tile.n));
+    return {buffer, true};
+  }
   switch (array.access) {
     case Traversal::Access::direct:
-      return {data + (how.by_rows ? tile.column : tile.begin) * array.size, false};
-    case Traversal::Access::uniform:
-      level_->gather(size)(buffer, data, 0, std::min(kChunk, tile.n));
-      return {buffer, true};
+      return {data, false};
     case Traversal::Access::periodic:
       return {work.expanded.get() + array.room + tile.begin % array.period * array.size, false};
     default:
       break;
   }
-  const Dims& strides = how.nest.leaves[leaf];
   if (how.by_rows) {
-    const std::int64_t stride = strides[strides.rank - 1];
-    level_->gather(size)(buffer, data + tile.column * stride * array.size, stride, tile.n);
+    level_->gather(size)(buffer, data, strides[strides.rank - 1], tile.n);
   } else {
     gather({data, how.nest.shape, strides, array.size}, tile.begin, tile.n, buffer);
   }

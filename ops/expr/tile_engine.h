@@ -30,6 +30,7 @@ struct Traversal {
   static constexpr std::int64_t kMinBlockRows = 8;
 
   LoopNest nest;
+  std::int64_t tile = 0;  ///< elements of a tile that is no block
   /// A tile lies within one row (the last axis); else it is any run of elements.
   bool by_rows = false;
   /// The axis that some array lies along while the others lie along the last one: whole arrays go by blocks of both, so
@@ -47,15 +48,15 @@ struct Traversal {
 /// threads, and use buffers of the calling thread.
 class TileEngine {
  public:
-  static constexpr std::int64_t kMinTile = kChunk, kMaxTile = 2048;  // elements
+  struct Tile;  ///< internal
+
+  static constexpr std::int64_t kMinTile = kChunk,
+                                kMaxTile = 2048;  // elements that buffers have room for
 
   /// Tables are host arrays.
   explicit TileEngine(const Program& program, const CpuLevel& level = cpu_level());
 
   const Program& program() const { return program_; }
-  /// Elements of a tile.
-  std::int64_t tile() const { return tile_; }
-
   /// For outputs of these strides over the program's shape.
   Traversal traversal(std::span<const Dims> output_strides) const;
   /// Elements begin .. begin + n of every output. `leaves` has the address of each leaf's element with index zero (see
@@ -88,8 +89,6 @@ class TileEngine {
   };
   using Buffer = std::unique_ptr<std::byte, Free>;
   struct Workspace;
-  struct Tile;
-
   struct Blocks;
 
   static Buffer buffer_of(std::size_t bytes);
@@ -112,7 +111,8 @@ class TileEngine {
   const CpuLevel* level_;
   Program program_;
   std::vector<Step> steps_;
-  std::int64_t tile_ = 0;
+  std::int64_t loops_ = 0;       // instructions that compute
+  std::int64_t capacity_ = 0;    // elements that buffers have room for
   std::size_t tile_memory_ = 0;  // bytes of a tile's buffers
   Buffer constants_;
 };

@@ -48,6 +48,9 @@ Traversal::Array in_row(const LoopNest& nest, const Dims& strides) {
   return array;
 }
 
+// Tiles are as short as the calls allow: the shorter, the better the next tile's lines arrive while one is computed.
+constexpr std::int64_t kTileBytes = 4 << 10;  // of the widest leaf; half of it with few loops
+constexpr std::int64_t kFewLoops = 4;
 constexpr std::int64_t kLine = 64;       // bytes of a cache line
 constexpr std::int64_t kMinColumns = 8;  // elements of a row that make blocks
 
@@ -85,12 +88,20 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
     result.by_rows = true;
     place(in_row);
   }
+  std::int64_t bytes = 1;
   for (std::size_t i = 0; i < result.leaves.size(); ++i) {
     Traversal::Array& leaf = result.leaves[i];
     leaf.size = static_cast<std::int64_t>(size_of(program_.leaves[i].dtype));
+    if (leaf.access == Access::direct || leaf.access == Access::strided)
+      bytes = std::max(bytes, leaf.size);
+  }
+  const std::int64_t wanted = loops_ <= kFewLoops ? kTileBytes / 2 : kTileBytes;
+  result.tile = std::clamp(wanted / bytes / kChunk * kChunk, kMinTile, capacity_);
+  for (Traversal::Array& leaf : result.leaves) {
     leaf.room = result.room;
     if (leaf.access == Access::periodic)
-      result.room += static_cast<std::size_t>((leaf.period + tile_) * leaf.size + 63) / 64 * 64;
+      result.room +=
+          static_cast<std::size_t>((leaf.period + result.tile) * leaf.size + 63) / 64 * 64;
   }
   for (std::size_t k = 0; k < result.outputs.size(); ++k) {
     const auto number = static_cast<std::size_t>(program_.outputs[k]);
