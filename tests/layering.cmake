@@ -4,7 +4,7 @@ set(array_may "array")
 set(ops_may "array|ops")
 set(pipeline_may "array|ops|pipeline")
 set(integrations_may "array|ops|pipeline|integrations")
-set(private_headers "/(cuda|config|cli|expr/cpu)/|require\\.h$|stream_state\\.h$|_test\\.h$")
+set(private_headers "/(cuda|config|cli|expr/cpu)/|(require|stream_state|cuda_writer)\\.h$|_test\\.h$")
 set(third_party "cuda|cublas|cufft|nvrtc|tbb/|oneapi|yaml-cpp|CLI/|fmt/|nlohmann|ATen|torch/|c10/|ducc0|cblas|dlpack/dlpack|gtest")
 
 set(mistakes "")
