@@ -54,7 +54,8 @@ std::string write_rows(const Transform& t, const RowsPlan& plan) {
   const std::string call = write_call(t, plan, plan.passes.size() - 1);
   if (plan.together)
     return fmt::format(
-        "  write_together<{}, {}>(store, memory, first, rows, [&](const auto& out) {{ {}; }});\n",
+        "  write_together<{}, {}>(store, memory, first, rows, [&](const auto& out) {{\n    {};\n  "
+        "}});\n",
         plan.rows, t.extent_out, call);
   if (splits(t, plan) && !plan.split_in_registers)  // all threads meet in it
     return fmt::format("  const auto out = store.row(there ? row : rows - 1);\n  {};\n", call);
