@@ -1,3 +1,5 @@
+// cuFFT: its plans, and what runs around it. More than 400 lines, as nobody else needs the plans.
+
 #include <cuda_runtime_api.h>
 #include <cufft.h>
 

@@ -3,6 +3,7 @@
 #include <forebay/ops/fft/rows.h>
 
 namespace forebay::embedded {
+extern const char* const fft_points_cu;
 extern const char* const fft_rows_cu;
 }
 
@@ -59,7 +60,7 @@ cuda::KernelSource rows_kernel(const Transform& transform, const RowsPlan& plan,
   const RowsSource source = rows_source(transform, plan);
   return {"fft_rows",
           expr::kPackText + load.text + store.text + "\n" + source.constants +
-              embedded::fft_rows_cu + source.kernel,
+              embedded::fft_points_cu + embedded::fft_rows_cu + source.kernel,
           {}};
 }
 
