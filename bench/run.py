@@ -218,6 +218,12 @@ def say(text):
     print(text, flush=True)
 
 
+def write(result, out):
+    for suffix, text in ((".json", json.dumps(result, indent=1) + "\n"), (".md", report.markdown(result))):
+        with open(out + suffix, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
 def main():
     args = arguments()
     rows = read_rows(args)
@@ -235,16 +241,12 @@ def main():
             for row in rows:
                 result["rows"].append(run.row(row, folder))
                 say(report.line(result["rows"][-1]))
+                result["seconds"] = round(time.monotonic() - begin)
+                if args.out:  # after each row: a run that is ended leaves what it has found
+                    write(result, args.out)
     finally:
         run.stop()
-    result["seconds"] = round(time.monotonic() - begin)
-    if args.out:
-        with open(args.out + ".json", "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
-        with open(args.out + ".md", "w", encoding="utf-8") as file:
-            file.write(report.markdown(result))
-    say(f"{len(rows)} rows in {result['seconds']} s")
+    say(f"{len(rows)} rows in {round(time.monotonic() - begin)} s")
 
 
 if __name__ == "__main__":
