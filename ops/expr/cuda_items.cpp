@@ -20,7 +20,7 @@ void parameters(CudaWriter& w) {
 void kernel(CudaWriter& w) {
   if (w.has_doubt()) {
     w.line(R"(
-/// The elements of an item each by itself, with exact divisions.
+/// The elements of an item each by itself, without short ways.
 template <int N>
 void again(const Parameters& p, const Common& common, i64 item) {{
   Item<1> one;

@@ -8,6 +8,7 @@
 #include <forebay/ops/expr/divisor.h>
 #include <forebay/ops/expr/execute.h>
 #include <forebay/ops/expr/loop_nest.h>
+#include <forebay/ops/expr/row_nest.h>
 
 namespace forebay::embedded {
 extern const char* const expr_cu;
@@ -18,47 +19,6 @@ namespace forebay::expr {
 const char* const kPackText = embedded::expr_cu;
 
 namespace {
-
-/// How a leaf lies over the rows: element (row, column) is at its place for the row plus column * step.
-struct Rows {
-  std::int64_t step = 0;
-  bool pitched = true;  ///< the place for row r is r * pitch; else it comes from the row's indices
-  std::int64_t pitch = 0;
-  Dims outer;  ///< strides over the axes of RowNest::outer
-};
-
-/// A program's shape as rows and columns: the last axis, and the others, as few as the leaves allow.
-struct RowNest {
-  std::int64_t columns = 1;
-  LoopNest outer;
-  std::vector<Rows> leaves;
-  bool any_unpitched = false;
-};
-
-RowNest row_nest(const Program& program) {
-  RowNest nest;
-  Program outer{.shape = program.shape, .leaves = program.leaves, .code = {}, .outputs = {}};
-  const int last = program.shape.rank - 1;
-  if (last >= 0) {
-    nest.columns = program.shape[last];
-    outer.shape.rank = last;
-    for (Program::Leaf& leaf : outer.leaves)
-      leaf.strides.rank = last;
-  }
-  nest.outer = loop_nest(outer, {});
-  const Dims dense = dense_strides(nest.outer.shape);
-  for (std::size_t i = 0; i < program.leaves.size(); ++i) {
-    Rows rows;
-    rows.step = last >= 0 ? program.leaves[i].strides[last] : 0;
-    rows.outer = nest.outer.leaves[i];
-    rows.pitch = rows.outer[rows.outer.rank - 1];
-    for (int axis = 0; axis < dense.rank; ++axis)
-      rows.pitched &= rows.outer[axis] == rows.pitch * dense[axis];
-    nest.any_unpitched |= !rows.pitched;
-    nest.leaves.push_back(rows);
-  }
-  return nest;
-}
 
 /// Whether leaf `i` of a store is the op's own result, which comes as a value.
 bool is_result(const DeviceCode& code, std::size_t i) {
