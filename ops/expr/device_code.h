@@ -17,6 +17,7 @@ namespace forebay::expr {
 /// The text of a load, to put before the kernel, and what fills its parameter:
 ///
 ///     struct NAME {
+///       i64 whole;                               // elements that one access of `pack` may have
 ///       using Value = f32;                       // what the program gives
 ///       Value at(i64 i) const;                   // element i of the dense array that it stands for
 ///       template <int N> Pack<Value, N> pack(i64 p) const;   // elements p * N .. p * N + N - 1
@@ -41,8 +42,9 @@ namespace forebay::expr {
 ///     };
 ///
 /// `pack` and `put_pack` are accesses of up to 16 bytes where every address and pitch of this launch allows them, else
-/// N single ones: always right. at(i) on strided leaves divides; rows divide once a row. `Pack<T, N>` is in the text
-/// (once, however many structs are made: `kPackText`). The index arithmetic is 32-bit where all offsets fit.
+/// N single ones: always right. (A loop may ask once: in a copy whose `whole` is a constant, nothing is asked.) at(i) on
+/// strided leaves divides; rows divide once a row. `Pack<T, N>` is in the text (once, however many structs are made:
+/// `kPackText`). The index arithmetic is 32-bit where all offsets fit.
 struct DeviceCode {
   std::string text;
   /// The parameter: `program` is the one the text was made of, `sources` are the step's, `out` is a store's output.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <forebay/ops/histogram/histogram.h>
+#include <forebay/ops/histogram/places.h>
 
 // What the bodies of histogram share. histogram.cu has the same formulas.
 namespace forebay::histogram_detail {
@@ -23,17 +24,10 @@ struct EdgePlan {
 /// Errors: invalid, as `histogram` says.
 EdgePlan plan_edges(const Histogram& settings, Dtype x);
 
-AxisSet counted_axes(const Histogram& settings, const Dims& shape);
+/// The edges of a range or a table, as they are returned.
+std::vector<double> all_edges(const EdgePlan& plan);
 
-/// Edge i of `bins` bins between low and high. Halves where the difference could overflow: exact,
-/// and undone.
-inline double edge_at(double low, double high, std::int64_t bins, std::int64_t i) {
-  if (i == 0) return low;
-  if (i == bins) return high;
-  const double half = std::max(std::fabs(low), std::fabs(high)) > 0x1p1000 ? 0.5 : 1.0;
-  const double step = (high * half - low * half) / static_cast<double>(bins);
-  return std::min((low * half + static_cast<double>(i) * step) / half, high);
-}
+AxisSet counted_axes(const Histogram& settings, const Dims& shape);
 
 /// Moves equal bounds apart, in the arithmetic of the edges.
 template <class E>

@@ -1,5 +1,7 @@
 #include <forebay/ops/histogram/histogram.h>
 
+#include <limits>
+
 #include <forebay/array/require.h>
 #include <forebay/ops/checks.h>
 #include <forebay/ops/histogram/edges.h>
@@ -34,6 +36,8 @@ std::vector<ArraySpec> infer(const Histogram& settings, std::span<const ArraySpe
           {plan.dtype, edges},
           {Dtype::i64, kept}};
 }
+
+Fusion fuses(const void*, const Problem&, DeviceKind) { return {.prologue = true}; }
 
 bool mixes_samples(const void* raw, std::span<const ArraySpec> inputs) {
   return has_axis(
@@ -87,6 +91,7 @@ OpDef histogram_def() {
       .outputs = {"hist", "edges", "ignored"},
       .optional_inputs = 1,
   });
+  def.fuses = fuses;
   def.mixes_samples = mixes_samples;
   return def;
 }
@@ -98,6 +103,7 @@ AxisSet counted_axes(const Histogram& settings, const Dims& shape) {
 }
 
 EdgePlan plan_edges(const Histogram& settings, Dtype x) {
+  constexpr std::int64_t kMostBins = 0x7ffffffe;  // bodies number bins and edges in 32 bits
   EdgePlan plan;
   plan.dtype = is_float(x) && x != Dtype::f64 ? Dtype::f32 : Dtype::f64;
   plan.bins = settings.bins;
@@ -128,6 +134,8 @@ EdgePlan plan_edges(const Histogram& settings, Dtype x) {
     }
     return plan;
   }
+  FOREBAY_REQUIRE(plan.bins <= kMostBins, invalid,
+                  "histogram: `bins` is {}; the most is {}. Use fewer.", plan.bins, kMostBins);
   if (!settings.range) return plan;
 
   const std::vector<double>& range = settings.range->values;
@@ -138,7 +146,9 @@ EdgePlan plan_edges(const Histogram& settings, Dtype x) {
   plan.kind = EdgePlan::Kind::range;
   plan.low = rounded(range[0]);
   plan.high = rounded(range[1]);
-  FOREBAY_REQUIRE(std::isfinite(plan.low) && std::isfinite(plan.high), invalid,
+  const double most = plan.dtype == Dtype::f32 ? double{std::numeric_limits<float>::max()}
+                                               : std::numeric_limits<double>::max();
+  FOREBAY_REQUIRE(std::fabs(plan.low) <= most && std::fabs(plan.high) <= most, invalid,
                   "histogram: `range` is [{}, {}]; both bounds must be finite in {}.", range[0],
                   range[1], name_of(plan.dtype));
   FOREBAY_REQUIRE(range[0] <= range[1], invalid,
@@ -152,16 +162,24 @@ EdgePlan plan_edges(const Histogram& settings, Dtype x) {
   } else {
     widen(plan.low, plan.high);
   }
-  double before = plan.low;
-  for (std::int64_t i = 1; i <= plan.bins; ++i) {
-    const double edge = rounded(edge_at(plan.low, plan.high, plan.bins, i));
-    FOREBAY_REQUIRE(before < edge, invalid,
-                    "histogram: `bins` is {}, but {} has not as many numbers from {} to {}; use "
-                    "fewer bins or a wider `range`.",
-                    plan.bins, name_of(plan.dtype), plan.low, plan.high);
-    before = edge;
-  }
+  const std::vector<double> edges = all_edges(plan);
+  FOREBAY_REQUIRE(std::is_sorted(edges.begin(), edges.end(), std::less_equal<>()), invalid,
+                  "histogram: `bins` is {}, but {} has not as many numbers from {} to {}; use "
+                  "fewer bins or a wider `range`.",
+                  plan.bins, name_of(plan.dtype), plan.low, plan.high);
   return plan;
+}
+
+std::vector<double> all_edges(const EdgePlan& plan) {
+  if (plan.kind == EdgePlan::Kind::table) return plan.table;
+  const Range range(plan.low, plan.high, plan.bins);
+  std::vector<double> edges;
+  for (std::int64_t i = 0; i <= plan.bins; ++i) {
+    const double edge = range.edge(plan.bins, i);
+    edges.push_back(plan.dtype == Dtype::f32 ? static_cast<double>(static_cast<float>(edge))
+                                             : edge);
+  }
+  return edges;
 }
 
 }  // namespace histogram_detail
