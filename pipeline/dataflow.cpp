@@ -46,24 +46,16 @@ class Resolver {
 
     std::vector<std::string> inputs = asked.inputs;
     if (inputs.empty()) inputs.push_back(current);
-    const auto most = op.inputs.size(), least = most - static_cast<std::size_t>(op.optional_inputs);
     std::string rebound = inputs[0];
-    if (op.names_inputs != nullptr) {
-      try {
+    try {
+      if (op.names_inputs == nullptr) {
+        check_count(asked, inputs.size());
+      } else {
         inputs = named_inputs(asked, current);
         if (asked.inputs.empty()) rebound = rebound_name(asked, inputs, current);
-      } catch (const Error& error) {
-        mistake(without_op_name(error.what(), op.name));
-        known = false;
       }
-    } else if (inputs.size() < least || inputs.size() > most) {
-      const std::string names = quoted(strings(op.inputs));
-      mistake(asked.inputs.empty()
-                  ? fmt::format("it reads {} fields ({}); name them in `inputs`.", least, names)
-                  : fmt::format("`inputs` names {} fields; it reads {} ({}).", inputs.size(),
-                                least == most ? fmt::format("{}", most)
-                                              : fmt::format("{} to {}", least, most),
-                                names));
+    } catch (const Error& error) {
+      mistake(without_op_name(error.what(), op.name));
       known = false;
     }
     Dataflow::Stage resolved;
@@ -102,6 +94,17 @@ class Resolver {
     }
     current = outputs[0];
     flow_.stages.push_back(std::move(resolved));
+  }
+
+  static void check_count(const StageSpec& asked, std::size_t count) {
+    const OpDef& op = asked.op.entry().def;
+    const auto most = op.inputs.size(), least = asked.op.required_inputs();
+    if (count >= least && count <= most) return;
+    const std::string names = quoted(strings(op.inputs));
+    if (asked.inputs.empty())
+      fail(ErrorKind::invalid, "it reads {} fields ({}); name them in `inputs`.", least, names);
+    fail(ErrorKind::invalid, "`inputs` names {} fields; it reads {} ({}).", count,
+         least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most), names);
   }
 
   /// The fields that an op whose settings name its inputs reads. `x` is the stage's first input

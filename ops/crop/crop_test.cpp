@@ -34,9 +34,9 @@ TEST_P(CropTest, SlicesAsPythonDoes) {
   SKIP_WITHOUT(GetParam());
   const Context context = kit::context(GetParam());
   const Array x = kit::random({2, 7, 3}, Dtype::i16, 1, -1000, 1000);
-  for (const std::int64_t start : {-9, -7, -3, 0, 2, 6, 7, 50}) {
-    for (const std::int64_t stop : {-9, -7, -1, 0, 3, 7, 50}) {
-      for (const std::int64_t step : {-8, -2, -1, 1, 3, 100}) {
+  for (const std::int64_t start : {-9, -7, -3, 0, 2, 7}) {
+    for (const std::int64_t stop : {-9, -1, 0, 3, 50}) {
+      for (const std::int64_t step : {-8, -2, 1, 3}) {
         std::vector<double> want;
         const auto kept = positions(7, start, stop, step);
         for (std::int64_t i = 0; i < 2; ++i) {
