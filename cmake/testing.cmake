@@ -3,7 +3,8 @@ find_package(GTest REQUIRED)
 add_library(forebay_kit STATIC ${PROJECT_SOURCE_DIR}/tests/kit/kit.cpp)
 target_link_libraries(forebay_kit PUBLIC forebay forebay_options GTest::gtest GTest::gtest_main fmt::fmt)
 target_include_directories(forebay_kit PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <string> <vector> <functional>)
+target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <algorithm> <functional> <string> <vector>
+                           <fmt/core.h> ${PROJECT_SOURCE_DIR}/tests/kit/kit.h)
 # Compiled as an executable is, or the precompiled header would not fit one.
 set_target_properties(forebay_kit PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(forebay_kit PRIVATE -fPIE -O1)
