@@ -4,8 +4,9 @@
 
 namespace forebay {
 
-// Host memory as HostMemory hands it out; internal. Large blocks lie in pages of 2 MiB and are kept when they are freed:
-// a fresh one costs its faults and the kernel's zeros, more than most ops cost (see the README of ops/expr).
+// Host memory as HostMemory hands it out; internal. Large blocks lie in pages of 2 MiB and are kept
+// when they are freed: a fresh one costs its faults and the kernel's zeros, more than most ops cost
+// (see the README of ops/expr).
 
 /// Aligned to 256; null for 0 bytes or when there is no memory left.
 void* take_host_block(std::size_t bytes) noexcept;

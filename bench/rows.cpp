@@ -1,5 +1,5 @@
-// The table of what is measured. bench/peers/works.py and its kin say the same for the peers, and each result of a peer
-// is checked against ours before it is timed.
+// The table of what is measured. bench/peers/works.py and its kin say the same for the peers, and
+// each result of a peer is checked against ours before it is timed.
 
 #include "rows.h"
 

@@ -10,7 +10,8 @@
 
 namespace forebay::bench {
 
-/// The sizes of the rows: for one GPU, for the cores of one CPU, or so small that a test runs them all.
+/// The sizes of the rows: for one GPU, for the cores of one CPU, or so small that a test
+/// runs them all.
 enum class Size : std::uint8_t { gpu, cpu, smoke };
 
 /// What a row computes, declared as a user would.

@@ -8,8 +8,8 @@
 namespace forebay {
 namespace {
 
-constexpr std::size_t kMostArrays =
-    24;  // that one kernel reads and writes: its parameters are limited
+// That one kernel reads and writes: its parameters are limited.
+constexpr std::size_t kMostArrays = 24;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -138,7 +138,8 @@ bool Drafts::merge(std::size_t first, std::size_t second) {
   if (!related || read_by_a.size() + a.results.size() + b.results.size() > kMostArrays)
     return false;
 
-  // Nothing between them may make what b reads, if b moves up; or read what a makes, if a moves down.
+  // Nothing between them may make what b reads, if b moves up; or read what a makes, if a
+  // moves down.
   const auto between = [&](const auto& blocks) {
     return std::any_of(drafts_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
                        drafts_.begin() + static_cast<std::ptrdiff_t>(second), blocks);

@@ -1,6 +1,7 @@
 #pragma once
 
-// Internal: the steps of a plan while it is being made, as expressions over plan values, and how they fuse.
+// Internal: the steps of a plan while it is being made, as expressions over plan values, and
+// how they fuse.
 
 #include <map>
 #include <string>
@@ -12,11 +13,11 @@ namespace forebay {
 
 /// A step that is not final: others may still become part of it.
 struct Draft {
-  PlanStep step;                   ///< kind, device, outputs, stages; copies have their inputs, too
+  PlanStep step;  ///< kind, device, outputs, stages; copies have their inputs, too
   std::vector<expr::Expr> inputs = {};  ///< kernel: each input of its op
-  std::vector<expr::Expr> results =
-      {};             ///< pointwise: each output; kernel: the epilogue, if any, which
-                      ///< reads the op's result as the value that it replaces
+  /// Pointwise: each output; kernel: the epilogue, if any, which reads the op's result as the value
+  /// that it replaces.
+  std::vector<expr::Expr> results = {};
   Fusion fuses = {};  ///< kernel: what its body takes in
 };
 
@@ -30,13 +31,15 @@ class Drafts {
   void explain(int value, std::string why) { reasons_[value] = std::move(why); }
   std::size_t size() const { return drafts_.size(); }
 
-  /// Makes `result`, the work of `stages`, the epilogue of the kernel that computes value `of`, and `of` the value of
-  /// the result. False, with nothing done, where that cannot be: `of` has to be read by nothing else, each element of
-  /// the result must come from the one at the same place, and the kernel must take an epilogue.
+  /// Makes `result`, the work of `stages`, the epilogue of the kernel that computes value `of`, and
+  /// `of` the value of the result. False, with nothing done, where that cannot be: `of` has to be
+  /// read by nothing else, each element of the result must come from the one at the same place, and
+  /// the kernel must take an epilogue.
   bool append_to_kernel(int of, const expr::Expr& result, const std::vector<int>& stages);
 
-  /// Merges pointwise steps of one shape that share what they read, or of which one reads the other's result; drops
-  /// what nobody reads any more; returns the steps, in order, and adds the notes.
+  /// Merges pointwise steps of one shape that share what they read, or of which one reads
+  /// the other's result; drops what nobody reads any more; returns the steps, in order, and
+  /// adds the notes.
   std::vector<PlanStep> finish(const std::vector<int>& delivered, std::vector<std::string>& notes);
 
  private:

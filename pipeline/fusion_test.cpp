@@ -62,7 +62,8 @@ std::vector<std::string> labels(const Plan& plan) {
 }
 using Labels = std::vector<std::string>;
 
-/// Steps of the plan for `stages` on the CPU. Runs it, and the same with fusion off: every output has the same bits.
+/// Steps of the plan for `stages` on the CPU. Runs it, and the same with fusion off: every output
+/// has the same bits.
 Labels steps(std::vector<StageSpec> stages, std::vector<std::string> output) {
   Spec spec = counting_spec(Device::cpu());
   spec.last_batch_policy = LastBatchPolicy::drop;

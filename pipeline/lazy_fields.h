@@ -1,7 +1,7 @@
 #pragma once
 
-// Internal: the fields of a plan that is being made. Each is an expression over plan values until somebody needs it in
-// memory.
+// Internal: the fields of a plan that is being made. Each is an expression over plan values until
+// somebody needs it in memory.
 
 #include <map>
 #include <optional>
@@ -43,12 +43,13 @@ class LazyFields {
 
   /// The plan value that the expression is, as it is; nothing when it has to be computed.
   std::optional<int> memory(const expr::Expr& expression) const;
-  /// The value that holds `lazy`, which becomes a leaf: a step computes it when it is not in memory as it is.
+  /// The value that holds `lazy`, which becomes a leaf: a step computes it when it is not in
+  /// memory as it is.
   int dense(Lazy& lazy, const std::string& name);
   /// The version on `device`: as it is, or a copy that all readers there share.
   Lazy on(int version, Device device);
-  /// Between two kernel ops, the work goes to the one that makes what lies between them smaller: true when that is the
-  /// one before, of which `lazy` then is the result.
+  /// Between two kernel ops, the work goes to the one that makes what lies between them smaller:
+  /// true when that is the one before, of which `lazy` then is the result.
   bool append_where_smaller(Lazy& lazy);
 
   /// Columns that travel to the GPU, and their values there.

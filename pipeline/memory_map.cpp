@@ -154,7 +154,8 @@ std::size_t Plan::copied_bytes() const {
 
 namespace {
 
-/// Bytes of source number `source` that the program reads, as if no two of its leaf's elements were one.
+/// Bytes of source number `source` that the program reads, as if no two of its leaf's
+/// elements were one.
 std::size_t bytes_read(const expr::Program& program, int source) {
   std::size_t most = 0;
   for (const expr::Program::Leaf& leaf : program.leaves) {

@@ -1,6 +1,7 @@
-// Spec -> Plan. Pointwise stages stay expressions over plan values as long as they can, so that runs of them become
-// one kernel, or part of the kernel op before or behind them. Outputs, and what no kernel takes in, are written to
-// memory. lazy_fields.h has the fields while they are being made, draft.h the steps.
+// Spec -> Plan. Pointwise stages stay expressions over plan values as long as they can, so that
+// runs of them become one kernel, or part of the kernel op before or behind them. Outputs, and what
+// no kernel takes in, are written to memory. lazy_fields.h has the fields while they are being
+// made, draft.h the steps.
 
 #include <forebay/pipeline/plan.h>
 

@@ -30,8 +30,8 @@ struct PlanValue {
 /// One unit of work of the plan, in order.
 struct PlanStep {
   enum class Kind : std::uint8_t {
-    load,  ///< what the GPU needs of the columns, in one copy on the copy stream; the first step,
-           ///< if any
+    /// What the GPU needs of the columns, in one copy on the copy stream; the first step, if any.
+    load,
     copy,  ///< between the host and the GPU, on the compute stream
     pointwise,
     kernel,  ///< a kernel op, with the pointwise stages that are fused into it
@@ -73,7 +73,8 @@ struct Plan {
   std::size_t host_bytes_per_slot() const;
   /// Of the columns that travel to a GPU, for one batch.
   std::size_t copied_bytes() const;
-  /// Bytes that the step reads and writes, each once: of an array that index maps read in part, that part.
+  /// Bytes that the step reads and writes, each once: of an array that index maps read in
+  /// part, that part.
   std::size_t bytes_moved(const PlanStep& step) const;
   int slots() const;  ///< allocated at start: the depth, one in use, one being filled
   /// Some step other than the load runs on this kind of device.
@@ -86,8 +87,9 @@ struct Plan {
 /// invalid.
 std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size = 0);
 
-/// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes, what is fused, notes.
-/// `bandwidth`, in bytes/s, read and written together: steps say the time that their bytes take at it.
+/// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes, what
+/// is fused, notes. `bandwidth`, in bytes/s, read and written together: steps say the time that
+/// their bytes take at it.
 std::string to_string(const Plan& plan, std::optional<double> bandwidth = {});
 
 }  // namespace forebay

@@ -1,5 +1,5 @@
-// Every op of the registry between two pointwise stages, fused and with fusion off: the same plan must give the same
-// answer. What fuses is up to the planner; that something does is checked, too.
+// Every op of the registry between two pointwise stages, fused and with fusion off: the same plan
+// must give the same answer. What fuses is up to the planner; that something does is checked, too.
 #include <cmath>
 
 #include <forebay/array/require.h>

@@ -5,8 +5,8 @@
 
 namespace forebay::bench {
 
-/// Numbers to measure with: a hash of the element's position, spread evenly over [low, high); the same on every machine.
-/// `low` for all when both are equal. Integers: rounded down.
+/// Numbers to measure with: a hash of the element's position, spread evenly over [low, high); the
+/// same on every machine. `low` for all when both are equal. Integers: rounded down.
 struct Data {
   Dims shape;
   Dtype dtype = Dtype::f32;

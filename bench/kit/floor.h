@@ -5,8 +5,8 @@
 
 namespace forebay::bench {
 
-/// The fastest copy of memory on a device: the copy engine's own on a GPU; on the CPU all cores of the stream with
-/// stores that do not read what they overwrite.
+/// The fastest copy of memory on a device: the copy engine's own on a GPU; on the CPU all cores of
+/// the stream with stores that do not read what they overwrite.
 class CopyFloor {
  public:
   /// Moves `bytes` in all: half are read, half are written.

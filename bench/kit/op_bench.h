@@ -7,9 +7,10 @@
 
 namespace forebay::bench {
 
-/// Registers Google Benchmark's `name/cpu` and, where there is a GPU, `name/cuda`: the steps of the plan of the pipeline
-/// that `declare` builds, on data that is on the device already, outputs in kept buffers. `bytes_per_second` counts the
-/// plan's columns and outputs once. The result means nothing; it lets a file of benches start with
+/// Registers Google Benchmark's `name/cpu` and, where there is a GPU, `name/cuda`: the steps of the
+/// plan of the pipeline that `declare` builds, on data that is on the device already, outputs in
+/// kept buffers. `bytes_per_second` counts the plan's columns and outputs once. The result means
+/// nothing; it lets a file of benches start with
 ///     [[maybe_unused]] const bool benches[] = {
 ///         add("clip/f32", [] { return on({{65536, 1024}}).clip({.min = -3, .max = 3}); }),
 ///     };

@@ -7,8 +7,9 @@
 #include <forebay/ops/expr/convert.h>
 #include <forebay/ops/expr/expression.h>
 
-// The files cpu_loops_*.cpp are compiled once for each level of the processor (see cpu_levels.h), each time into a
-// namespace of its own, so that no function of one level can stand in for that of another.
+// The files cpu_loops_*.cpp are compiled once for each level of the processor (see
+// cpu_levels.h), each time into a namespace of its own, so that no function of one level can
+// stand in for that of another.
 #ifndef FOREBAY_CPU_LEVEL
 #define FOREBAY_CPU_LEVEL base
 #endif
@@ -25,9 +26,11 @@ struct Operand {
   bool uniform = false;  ///< kChunk equal elements (fewer when the tile is shorter) instead of n
 };
 
-/// One instruction over `n` elements that lie dense in its operands and `out`, which overlaps none of them.
+/// One instruction over `n` elements that lie dense in its operands and `out`, which
+/// overlaps none of them.
 using CpuLoop = void(void* out, const Operand* operands, std::int64_t n);
-/// Between `n` elements, `stride` elements apart, and dense ones: a gather to, or a scatter from, dense memory.
+/// Between `n` elements, `stride` elements apart, and dense ones: a gather to, or a scatter
+/// from, dense memory.
 using CpuCopy = void(void* to, const void* from, std::int64_t stride, std::int64_t n);
 
 namespace FOREBAY_CPU_LEVEL {
@@ -61,8 +64,8 @@ const T* at(const Operand& operand, std::int64_t first) {
   return static_cast<const T*>(operand.data) + (operand.uniform ? 0 : first);
 }
 
-/// One chunk of an operand: memory as it is; f16 widened to f32 before, since a conversion within the loop would not
-/// become vector code as good.
+/// One chunk of an operand: memory as it is; f16 widened to f32 before, since a conversion within
+/// the loop would not become vector code as good.
 template <class T>
 class Chunk {
  public:

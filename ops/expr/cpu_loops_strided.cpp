@@ -1,11 +1,12 @@
 #include <forebay/ops/expr/cpu_loops.h>
 
-// Rows of strided memory. Small strides are constants, which become loads of whole vectors and shuffles: channels of
-// pixels, real parts of complex numbers.
+// Rows of strided memory. Small strides are constants, which become loads of whole vectors and
+// shuffles: channels of pixels, real parts of complex numbers.
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
-/// Memory of any element type, moved as integers, which become vector code. c64 is aligned as f32, c128 as f64.
+/// Memory of any element type, moved as integers, which become vector code. c64 is aligned as
+/// f32, c128 as f64.
 template <std::size_t Size>
 struct ElementOf;
 template <>

@@ -8,16 +8,18 @@
 // Division of many by one, without a division for each: the bits of `/`.
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
 
-/// x[i] / divisor for finite numbers of moderate size, by multiplications with the reciprocal. The quotient of a first
-/// approximation, which is off by less than one unit in the last place, becomes the correctly rounded one by its exact
-/// remainder. Source: Markstein, "IA-64 and elementary functions" (2000), theorem 8.1; Muller et al., "Handbook of
-/// floating-point arithmetic", 4.7. Needs fused multiply-adds, whose results are exact here but for the last rounding.
+/// x[i] / divisor for finite numbers of moderate size, by multiplications with the reciprocal. The
+/// quotient of a first approximation, which is off by less than one unit in the last place, becomes
+/// the correctly rounded one by its exact remainder. Source: Markstein, "IA-64 and elementary
+/// functions" (2000), theorem 8.1; Muller et al., "Handbook of floating-point arithmetic", 4.7.
+/// Needs fused multiply-adds, whose results are exact here but for the last rounding.
 template <class T>
 class Divisor {
  public:
   explicit Divisor(T divisor)
       : divisor_(divisor), high_(T(1) / divisor), low_(fma(-divisor, high_, T(1)) / divisor) {}
-  /// Whether it is faster here than division: f64 needs the largest of 64-bit integers as well, which AVX2 lacks.
+  /// Whether it is faster here than division: f64 needs the largest of 64-bit integers as well,
+  /// which AVX2 lacks.
   bool is_usable() const {
 #if defined(__AVX512F__)
     constexpr bool kFast = true;
@@ -29,7 +31,8 @@ class Divisor {
     return kFast && divisor_ >= power(-kMost / 2) && divisor_ <= power(kMost / 2);
   }
 
-  /// False when an element is outside of what is allowed: then nothing in `out` is right. Zero is inside, with its sign.
+  /// False when an element is outside of what is allowed: then nothing in `out` is right. Zero is
+  /// inside, with its sign.
   bool divide(const T* __restrict x, T* __restrict out, std::int64_t n) const {
     using Bits = typename Format<T>::Bits;
     constexpr Bits kSign = std::bit_cast<Bits>(T(-0.0));

@@ -5,10 +5,12 @@
 
 namespace forebay::expr {
 
-/// The host's half of `Divisor` in expr.cu: n / d = n * multiplier >> shift for every n that a non-negative i32
-/// (`wide`: i64) holds. In the wide form 63 bits of the shift are in the device's code.
+/// The host's half of `Divisor` in expr.cu: n / d = n * multiplier >> shift for every n that a
+/// non-negative i32 (`wide`: i64) holds. In the wide form 63 bits of the shift are in the
+/// device's code.
 /// Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994: with
-/// 2^s >= d, multiplier = ceil(2^(31 + s) / d) is off by less than 2^s, so the product by less than 2^(31 + s) / d.
+/// 2^s >= d, multiplier = ceil(2^(31 + s) / d) is off by less than 2^s, so the product by less than
+/// 2^(31 + s) / d.
 struct Divisor {
   std::uint64_t multiplier = 0, shift = 0;
 

@@ -7,12 +7,12 @@
 
 #include <forebay/ops/expr/cpu_loops.h>
 
-// exp, log and log1p of one element without branches or calls, so that loops over them become vector code. Largest error
-// met: 0.98, 0.83 and 0.83 ulp in f32 (every fifth float, against the library's functions of doubles), 0.86, 0.85 and
-// 0.78 in f64 (4 million numbers, against long double). Plain multiplications and additions: the same bits at every level
-// of the processor.
-// Source: the reductions and coefficients of FreeBSD's msun (e_exp, e_log, s_log1p and their float versions); the
-// polynomial of the float exp from Cephes (expf).
+// exp, log and log1p of one element without branches or calls, so that loops over them become
+// vector code. Largest error met: 0.98, 0.83 and 0.83 ulp in f32 (every fifth float, against the
+// library's functions of doubles), 0.86, 0.85 and 0.78 in f64 (4 million numbers, against long
+// double). Plain multiplications and additions: the same bits at every level of the processor.
+// Source: the reductions and coefficients of FreeBSD's msun (e_exp, e_log, s_log1p and their float
+// versions); the polynomial of the float exp from Cephes (expf).
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
 
 template <class T>
@@ -21,8 +21,8 @@ template <>
 struct Format<float> {
   using Bits = std::uint32_t;
   static constexpr int kFraction = 23, kBias = 127;
-  static constexpr float kRounder =
-      0x1.8p23F;  // added, it leaves the nearest integer in the last bits
+  // Added, it leaves the nearest integer in the last bits.
+  static constexpr float kRounder = 0x1.8p23F;
   static constexpr float kLog2e = 1.44269504F;
   // ln 2 in two parts; a small integer times the first is exact.
   static constexpr float kExpLn2[] = {0.693359375F, -2.12194440e-4F};
@@ -95,7 +95,8 @@ struct Reduced {
     constexpr Bits kOne = std::bit_cast<Bits>(T(1));
     constexpr Bits kMask = (Bits(1) << F::kFraction) - 1;
     const Bits bits = std::bit_cast<Bits>(x) + (kOne - F::kSqrtHalf);
-    // As a float whose last bits are the exponent: no conversion from integers, which AVX2 lacks for 64 bits.
+    // As a float whose last bits are the exponent: no conversion from integers, which AVX2
+    // lacks for 64 bits.
     constexpr Bits kRounder = std::bit_cast<Bits>(F::kRounder);
     k = std::bit_cast<T>(kRounder + (bits >> F::kFraction)) - (F::kRounder + F::kBias);
     f = std::bit_cast<T>((bits & kMask) + F::kSqrtHalf) - T(1);

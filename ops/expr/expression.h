@@ -10,13 +10,15 @@
 
 namespace forebay::expr {
 
-/// The primitives of the pointwise language. Arithmetic runs in the dtype of its operands, which are equal;
-/// f16 and bf16 operands are computed in f32 and rounded back, so that fused and unfused give the same bits.
-/// `+ - * / sqrt` are IEEE and never contracted; exp, log and their kin are within 2 ulp of the true value.
+/// The primitives of the pointwise language. Arithmetic runs in the dtype of its operands, which
+/// are equal; f16 and bf16 operands are computed in f32 and rounded back, so that fused and unfused
+/// give the same bits. `+ - * / sqrt` are IEEE and never contracted; exp, log and their kin are
+/// within 2 ulp of the true value.
 enum class Opcode : std::uint8_t {
   leaf,      ///< an element of a source, through an index map
   constant,  ///< the same number everywhere
-  // casts: NaN to integer is 0 and values outside are clamped (saturate); modulo 2^bits (wrap, integer to integer)
+  // casts: NaN to integer is 0 and values outside are clamped (saturate); modulo 2^bits (wrap,
+  // integer to integer)
   cast_saturate,
   cast_wrap,
   // real, one operand, same dtype
@@ -65,10 +67,11 @@ enum class CastMode : std::uint8_t { saturate, wrap };
 
 struct Node;
 
-/// A lazy array: a dtype, a shape and how each element comes from elements of the sources. Cheap to copy.
-/// Operators broadcast as NumPy's and need equal dtypes (a Number takes the other operand's dtype);
-/// promotion is the caller's, said with `cast`.
-/// Errors: invalid for shapes that do not broadcast; unsupported for an operand dtype without the operation.
+/// A lazy array: a dtype, a shape and how each element comes from elements of the sources. Cheap to
+/// copy. Operators broadcast as NumPy's and need equal dtypes (a Number takes the other operand's
+/// dtype); promotion is the caller's, said with `cast`.
+/// Errors: invalid for shapes that do not broadcast; unsupported for an operand dtype without
+/// the operation.
 class Expr {
  public:
   Expr() = default;
@@ -126,13 +129,15 @@ Expr frame(const Expr& a, int axis, std::int64_t length, std::int64_t hop);
 bool can_reshape(const Expr& a, const Dims& shape);
 Expr reshape(const Expr& a, const Dims& shape);
 
-/// `a` with each leaf of source `i` read from `sources[i]` instead: how one op's result enters the next.
+/// `a` with each leaf of source `i` read from `sources[i]` instead: how one op's result
+/// enters the next.
 Expr substitute(const Expr& a, std::span<const Expr> sources);
 
 /// True for a dense leaf: the expression is memory as it is, and needs no kernel.
 bool is_dense_leaf(const Expr& a);
 
-/// The leaves and straight-line code of one kernel: common subexpressions once, leaves broadcast to `shape`.
+/// The leaves and straight-line code of one kernel: common subexpressions once, leaves
+/// broadcast to `shape`.
 struct Program {
   struct Leaf {
     int source = -1;  ///< number of the source; -1 for `table`

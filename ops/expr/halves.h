@@ -8,8 +8,8 @@
 #include <immintrin.h>
 #endif
 
-// Rows of f16 to and from f32, by the processor's instructions where the level has them: the bits of Half's own
-// conversions. Included by cpu_loops.h.
+// Rows of f16 to and from f32, by the processor's instructions where the level has them: the bits
+// of Half's own conversions. Included by cpu_loops.h.
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
 
 #if defined(__AVX512F__)

@@ -215,7 +215,8 @@ void TileEngine::expand_periodic(const Traversal& traversal,
 
 namespace {
 
-/// Elements from one element of a tile to the next in the leaf's memory, where that is the same throughout; else 0.
+/// Elements from one element of a tile to the next in the leaf's memory, where that is the same
+/// throughout; else 0.
 std::int64_t step_in_tile(const TileEngine::Tile& tile, std::size_t leaf) {
   const Traversal& how = tile.traversal;
   const Dims& strides = how.nest.leaves[leaf];
@@ -224,7 +225,8 @@ std::int64_t step_in_tile(const TileEngine::Tile& tile, std::size_t leaf) {
   return how.by_rows ? strides[strides.rank - 1] : 0;
 }
 
-/// The leaf's first element in the tile; where a tile is any run of elements of a strided leaf, the array's first.
+/// The leaf's first element in the tile; where a tile is any run of elements of a strided leaf, the
+/// array's first.
 const std::byte* first_of(const TileEngine::Tile& tile, std::size_t leaf) {
   const Traversal& how = tile.traversal;
   const Dims& strides = how.nest.leaves[leaf];

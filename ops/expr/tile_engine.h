@@ -12,7 +12,8 @@
 
 namespace forebay::expr {
 
-/// How tiles of one program with outputs of one layout lie in memory, so that as little as possible is copied.
+/// How tiles of one program with outputs of one layout lie in memory, so that as little as
+/// possible is copied.
 struct Traversal {
   enum class Access : std::uint8_t {
     direct,    ///< a tile's elements are neighbours in memory
@@ -33,8 +34,8 @@ struct Traversal {
   std::int64_t tile = 0;  ///< elements of a tile that is no block
   /// A tile lies within one row (the last axis); else it is any run of elements.
   bool by_rows = false;
-  /// The axis that some array lies along while the others lie along the last one: whole arrays go by blocks of both, so
-  /// that a cache line is used up when it is there. -1: none.
+  /// The axis that some array lies along while the others lie along the last one: whole arrays go
+  /// by blocks of both, so that a cache line is used up when it is there. -1: none.
   int block_axis = -1;
   /// Dense outputs are written past the caches.
   bool past_cache = false;
@@ -43,9 +44,9 @@ struct Traversal {
   std::size_t room = 0;  ///< bytes for what is periodic
 };
 
-/// Runs a program on the CPU, tile by tile: each instruction is one compiled loop over the tile, whose operands are
-/// still in the first-level cache. What is the same for every run is decided here; runs may come from any number of
-/// threads, and use buffers of the calling thread.
+/// Runs a program on the CPU, tile by tile: each instruction is one compiled loop over the tile,
+/// whose operands are still in the first-level cache. What is the same for every run is decided
+/// here; runs may come from any number of threads, and use buffers of the calling thread.
 class TileEngine {
  public:
   struct Tile;  ///< internal
@@ -59,12 +60,13 @@ class TileEngine {
   const Program& program() const { return program_; }
   /// For outputs of these strides over the program's shape.
   Traversal traversal(std::span<const Dims> output_strides) const;
-  /// Elements begin .. begin + n of every output. `leaves` has the address of each leaf's element with index zero (see
-  /// leaf_addresses), `outputs` likewise; null for one that nobody reads.
+  /// Elements begin .. begin + n of every output. `leaves` has the address of each leaf's element
+  /// with index zero (see leaf_addresses), `outputs` likewise; null for one that nobody reads.
   void run(const Traversal& traversal, std::span<const std::byte* const> leaves,
            std::span<std::byte* const> outputs, std::int64_t begin, std::int64_t n) const;
 
-  /// The same by blocks, where the traversal has a block axis: blocks first .. last of block_count().
+  /// The same by blocks, where the traversal has a block axis: blocks first .. last of
+  /// block_count().
   void run_blocks(const Traversal& traversal, std::span<const std::byte* const> leaves,
                   std::span<std::byte* const> outputs, std::int64_t first, std::int64_t last) const;
   std::int64_t block_count(const Traversal& traversal) const;

@@ -11,8 +11,8 @@ using Access = Traversal::Access;
 constexpr std::int64_t kMinRow = 256;      // elements of a row that are worth tiles of their own
 constexpr std::int64_t kMaxPeriod = 1024;  // elements that are worth expanding
 
-/// The elements that an array goes through over and over: it lies dense on the last axes and does not move on the others.
-/// 0 when it is laid out otherwise.
+/// The elements that an array goes through over and over: it lies dense on the last axes and does
+/// not move on the others. 0 when it is laid out otherwise.
 std::int64_t period_of(const Dims& shape, const Dims& strides) {
   std::int64_t period = 1;
   int axis = shape.rank - 1;
@@ -48,13 +48,15 @@ Traversal::Array in_row(const LoopNest& nest, const Dims& strides) {
   return array;
 }
 
-// Tiles are as short as the calls allow: the shorter, the better the next tile's lines arrive while one is computed.
+// Tiles are as short as the calls allow: the shorter, the better the next tile's lines arrive while
+// one is computed.
 constexpr std::int64_t kTileBytes = 4 << 10;  // of the widest leaf; half of it with few loops
 constexpr std::int64_t kFewLoops = 4;
 constexpr std::int64_t kLine = 64;       // bytes of a cache line
 constexpr std::int64_t kMinColumns = 8;  // elements of a row that make blocks
 
-/// The axis that an array lies along whose neighbours on the last axis are in cache lines of their own.
+/// The axis that an array lies along whose neighbours on the last axis are in cache lines
+/// of their own.
 int block_axis_of(const Dims& shape, const Dims& strides, std::int64_t size) {
   const int last = shape.rank - 1;
   if (shape[last] < kMinColumns || std::abs(strides[last]) * size < kLine) return -1;

@@ -41,8 +41,8 @@ E convert(In value) {
   }
 }
 
-/// The rows of `block`, whose first element is at `x`, as the engine wants them: [depth, read, width] of type E,
-/// cropped or padded.
+/// The rows of `block`, whose first element is at `x`, as the engine wants them: [depth, read,
+/// width] of type E, cropped or padded.
 template <class E, class In>
 void pack(const Transform& t, const In* x, const Block& block, E* packed) {
   const std::int64_t kept = std::min(t.extent, t.read());
@@ -60,8 +60,8 @@ void pack(const Transform& t, const In* x, const Block& block, E* packed) {
   }
 }
 
-/// Memory for `bytes` that the calling thread keeps for its next block, unless a block is one long row. Blocks of a
-/// thread come one after the other; what one holds at a time differs in `Use`.
+/// Memory for `bytes` that the calling thread keeps for its next block, unless a block is one long
+/// row. Blocks of a thread come one after the other; what one holds at a time differs in `Use`.
 enum class Use : std::uint8_t { loaded, packed, result };
 template <Use>
 std::byte* room(std::size_t bytes, std::unique_ptr<std::byte[]>& long_row) {
@@ -74,9 +74,9 @@ std::byte* room(std::size_t bytes, std::unique_ptr<std::byte[]>& long_row) {
   return memory.get();
 }
 
-/// Rows of a block. ducc0 vectorises across 16 of them (and within one, where a block has one); about 2^14 points
-/// stay in the second-level cache with what is fused around them. The bounds depend on nothing but the shape, so that
-/// results are the same bits at every thread count.
+/// Rows of a block. ducc0 vectorises across 16 of them (and within one, where a block has one);
+/// about 2^14 points stay in the second-level cache with what is fused around them. The bounds
+/// depend on nothing but the shape, so that results are the same bits at every thread count.
 std::int64_t rows_of_block(std::int64_t points) {
   constexpr std::int64_t kVector = 16;
   if (points > 4096) return 1;
@@ -165,7 +165,8 @@ class CpuBody final : public Body {
     transform(ducc0::cfmav<E>(packed, shape(block, t_.read())));
   }
 
-  /// Calls `transform` with the place for the result: in the output, or beside it when something is fused behind.
+  /// Calls `transform` with the place for the result: in the output, or beside it when something
+  /// is fused behind.
   template <class E, class F>
   void with_result(std::span<const ArrayView> sources, const ArrayView& out, const Block& block,
                    F&& transform) const {

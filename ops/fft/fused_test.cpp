@@ -1,4 +1,5 @@
-// fft, ifft, rfft and irfft with pointwise neighbours fused before and behind them, against the definition.
+// fft, ifft, rfft and irfft with pointwise neighbours fused before and behind them, against
+// the definition.
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -128,7 +129,8 @@ std::string text(const Case& c) {
                      static_cast<int>(c.behind));
 }
 
-/// Prepares all cases, several at a time since each may compile a kernel; then runs and checks them.
+/// Prepares all cases, several at a time since each may compile a kernel; then runs and
+/// checks them.
 void check_all(const std::vector<Case>& cases, Device device) {
   const Context context = kit::context(device);
   std::vector<std::shared_ptr<Body>> bodies(cases.size());
@@ -203,7 +205,8 @@ TEST_P(FusedFftTest, EveryKindCroppedAndPadded) {
   check_all(cases, GetParam());
 }
 
-/// Overlapping frames of a signal are a strided leaf, at any alignment; the result is what the frames alone give.
+/// Overlapping frames of a signal are a strided leaf, at any alignment; the result is what the
+/// frames alone give.
 TEST_P(FusedFftTest, FramesOfASignal) {
   SKIP_WITHOUT(GetParam());
   const Context context = kit::context(GetParam()), cpu = kit::context(Device::cpu());
@@ -243,7 +246,8 @@ TEST_P(FusedFftTest, FramesOfASignal) {
   }
 }
 
-/// On CUDA, nothing fused, what cuFFT would need more passes for is one kernel of ours where there is much of it.
+/// On CUDA, nothing fused, what cuFFT would need more passes for is one kernel of ours where there
+/// is much of it.
 TEST_P(FusedFftTest, ScaledAndConvertedWithoutNeighbours) {
   SKIP_WITHOUT(GetParam());
   const Context context = kit::context(GetParam());
@@ -298,8 +302,8 @@ TEST(FusedFft, AlongTheLastAxisAndOnCudaWhereARowFits) {
   EXPECT_FALSE(fuses({4, 8192}, 1, Dtype::f64, DeviceKind::cuda));
 }
 
-/// Of many lengths: the passes cover the row, the registers of a thread and the memory of a block suffice, and no two
-/// elements share a place.
+/// Of many lengths: the passes cover the row, the registers of a thread and the memory of a block
+/// suffice, and no two elements share a place.
 TEST(RowsPlan, IsSound) {
   int fitting = 0;
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::c64, Dtype::c128}) {

@@ -9,11 +9,13 @@
 #include <forebay/ops/expr/device_code.h>
 #include <forebay/ops/fft/transform.h>
 
-// Transforms of rows on chip in one generated kernel, with what is fused before and after them (fft_rows.cu): which
-// there are, how a row is cut into passes over threads, and the kernel's text. Plain code, in every build.
+// Transforms of rows on chip in one generated kernel, with what is fused before and after them
+// (fft_rows.cu): which there are, how a row is cut into passes over threads, and the kernel's text.
+// Plain code, in every build.
 namespace forebay::dft {
 
-/// Radix-`radix` transforms of the `lines` lines of a row, after passes whose radices multiply to `before`.
+/// Radix-`radix` transforms of the `lines` lines of a row, after passes whose radices
+/// multiply to `before`.
 struct RowPass {
   int radix = 1;
   int before = 1;
@@ -58,8 +60,8 @@ struct RowsSource {
 };
 RowsSource rows_source(const Transform& transform, const RowsPlan& plan);
 
-/// In builds with CUDA: that kernel with the neighbours, structs `Load` and `Store`, put before it; and the body that
-/// runs it.
+/// In builds with CUDA: that kernel with the neighbours, structs `Load` and `Store`, put before it;
+/// and the body that runs it.
 cuda::KernelSource rows_kernel(const Transform& transform, const RowsPlan& plan,
                                const expr::DeviceCode& load, const expr::DeviceCode& store);
 std::unique_ptr<Body> prepare_rows(const Transform& transform, const Problem& problem,

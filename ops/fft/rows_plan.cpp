@@ -7,8 +7,8 @@
 
 #include <forebay/ops/fft/rows.h>
 
-// How a row is cut. Every way with radices of up to 32 is priced in instructions for each point and thread; the
-// weights are of an H200, and only decide between ways.
+// How a row is cut. Every way with radices of up to 32 is priced in instructions for each point and
+// thread; the weights are of an H200, and only decide between ways.
 namespace forebay::dft {
 namespace {
 
@@ -58,7 +58,8 @@ std::vector<RowPass> passes_of(const Transform& t, const std::vector<int>& radic
   return passes;
 }
 
-/// Twiddles of a pass, for each point: one multiplication, and one load where they are not those of another line.
+/// Twiddles of a pass, for each point: one multiplication, and one load where they are not those
+/// of another line.
 double twiddle_cost(const RowPass& pass, int threads) {
   const double share = pass.before % threads == 0 || pass.pairs ? 1 : 1.0 / pass.each;
   return pass.before == 1 ? 0 : (4 + 2 * share) * (pass.radix - 1) / pass.radix;
@@ -82,7 +83,8 @@ double cost_of(const Transform& t, const RowsPlan& plan) {
   } else {
     cost += last * (kWrite + (splits ? kSplit : 0));
   }
-  // Registers: beyond half of what a thread may hold, too few warps are left to hide what each waits for.
+  // Registers: beyond half of what a thread may hold, too few warps are left to hide what
+  // each waits for.
   cost *= 1 + 0.4 * std::max(0.0, 2.0 * plan.elements() / most_elements(t) - 1);
   // Memory: a row's threads should read whole lines of it, side by side.
   cost *= 1 + 0.06 * std::max(0, 12 - plan.threads);
@@ -146,8 +148,8 @@ RowsPlan cheapest(const Transform& t) {
 
 // ---- Bank conflicts.
 
-/// How many times shared memory is accessed for a warp's `places`, -1 where a lane has none: an access serves 128
-/// bytes, of different banks.
+/// How many times shared memory is accessed for a warp's `places`, -1 where a lane has none: an
+/// access serves 128 bytes, of different banks.
 int accesses(std::span<const int> places, int lanes) {
   int total = 0;
   while (!places.empty()) {
@@ -211,8 +213,8 @@ std::vector<Padding> paddings_of(const RowsPlan& plan, std::size_t exchange, int
   return all;
 }
 
-/// Chooses the paddings and row_words that cost fewest accesses; of equal ones the smallest. Rows matter to each other
-/// by what row_words leaves modulo the banks.
+/// Chooses the paddings and row_words that cost fewest accesses; of equal ones the smallest. Rows
+/// matter to each other by what row_words leaves modulo the banks.
 void pad(const Transform& t, RowsPlan& plan) {
   const int lanes = static_cast<int>(128 / point_bytes(t));
   int fewest = std::numeric_limits<int>::max();

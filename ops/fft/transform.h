@@ -28,13 +28,13 @@ struct Transform {
   const char* name = "";  ///< of the op, for errors
   Engine engine = Engine::c2c;
   bool inverse = false;  ///< exponent +2 pi i
-  bool mirror =
-      false;  ///< r2c whose result has all `points`: the upper half is the conjugate of the lower
+  /// Engine r2c whose result has all `points`: the upper half is the conjugate of the lower.
+  bool mirror = false;
   double scale = 1;         ///< factor on the result
   std::int64_t points = 1;  ///< the length n of the transform
   std::int64_t outer = 1, inner = 1;
-  std::int64_t extent =
-      0;  ///< of x along the axis; elements past `read()` are cropped, missing ones are zeros
+  /// Of x along the axis; elements past `read()` are cropped, missing ones are zeros.
+  std::int64_t extent = 0;
   std::int64_t extent_out = 1;
   Dtype in = Dtype::f32;    ///< of x
   Dtype real = Dtype::f32;  ///< f32 or f64: what the transform computes in
@@ -68,7 +68,8 @@ bool along_batch(const void* settings, std::span<const ArraySpec> inputs) {
 void visit(FieldVisitor& visitor, std::string_view n_doc, std::optional<std::int64_t>& n,
            std::int64_t& axis, FftNorm& norm);
 
-/// What a body takes in (OpDef::fuses): rows along the last axis; on CUDA where one fits on chip (rows.h).
+/// What a body takes in (OpDef::fuses): rows along the last axis; on CUDA where one fits on
+/// chip (rows.h).
 Fusion fuses(const Transform& transform, DeviceKind device);
 template <Kind kind, class S>
 Fusion fuses(const void* settings, const Problem& problem, DeviceKind device) {

@@ -18,8 +18,9 @@ class Gemm {
   /// 32 MiB is what NVIDIA recommends for Hopper and later.
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 
-  /// Strides are from one product of the batch to the next, in elements. `may_measure`: where the product is large, the
-  /// library's candidates are timed, once a machine, which waits for the device.
+  /// Strides are from one product of the batch to the next, in elements. `may_measure`: where
+  /// the product is large, the library's candidates are timed, once a machine, which waits
+  /// for the device.
   /// Errors: unsupported when the library has no algorithm; device.
   Gemm(const Product& p, Dtype result, std::int64_t count, std::int64_t x_stride,
        std::int64_t other_stride, std::int64_t out_stride, const Alignments& alignments, int device,

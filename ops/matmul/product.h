@@ -45,7 +45,8 @@ struct KernelDtypes {
 };
 KernelDtypes dtypes_on(DeviceKind device, const Product& product);
 
-/// An operand that is rounded or widened before it is multiplied is so in one pass with the pointwise stages before it.
+/// An operand that is rounded or widened before it is multiplied is so in one pass with the
+/// pointwise stages before it.
 Fusion product_fuses(const void* settings, const Problem& problem, DeviceKind device);
 
 /// The part that is the same on every device: operands made the type that the multiplication takes,

@@ -1,5 +1,5 @@
-// normalize with pointwise neighbours fused before and behind it, against the definition, and against the same steps
-// apart.
+// normalize with pointwise neighbours fused before and behind it, against the definition, and
+// against the same steps apart.
 #include <array>
 #include <functional>
 

@@ -34,10 +34,10 @@ struct Moments {
 ///
 /// Elements that f32 holds exactly are summed in f64 as they are: 29 bits more than theirs keep the
 /// mean within 2^-45 of it. Of others distances from the slice's first element (0 when that is not
-/// finite) are summed; `mean` is such a distance. They are exact or rounded at 2^-53 of something no
-/// larger than std * sqrt(n), so sums of them are safe whatever the mean, and u64 and i64 lose
-/// nothing. Either way a slice of equal elements has a std of exactly 0. With a given mean nothing is
-/// taken off: x - mean is then the formula.
+/// finite) are summed; `mean` is such a distance. They are exact or rounded at 2^-53 of something
+/// no larger than std * sqrt(n), so sums of them are safe whatever the mean, and u64 and i64 lose
+/// nothing. Either way a slice of equal elements has a std of exactly 0. With a given mean nothing
+/// is taken off: x - mean is then the formula.
 struct Scale {
   double mean = 0;
   double divisor = 1;
