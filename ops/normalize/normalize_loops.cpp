@@ -44,14 +44,25 @@ double dense_sum(const W* x, std::int64_t n, const Value& value) {
       running[k] += element;
     }
   }
-  double lane[kLanes];
-  std::memcpy(lane, running, sizeof(lane));
-  for (std::int64_t i = 0; i < n % kLanes; ++i) {
-    double element = x[i];
-    value(element);
-    lane[i] += element;
+  if (const std::int64_t rest = n % kLanes; rest != 0) {
+    double last[kLanes] = {};
+    for (std::int64_t i = 0; i < rest; ++i) {
+      last[i] = x[i];
+      value(last[i]);
+    }
+    for (int k = 0; k < kVectors; ++k) {
+      Doubles element;
+      read(last + k * kVector, element);
+      running[k] += element;
+    }
   }
-  for (int step = kLanes / 2; step > 0; step /= 2) {
+  for (int step = kVectors / 2; step > 0; step /= 2) {
+    for (int k = 0; k < step; ++k)
+      running[k] += running[k + step];
+  }
+  double lane[kVector];
+  std::memcpy(lane, running, sizeof(lane));
+  for (int step = kVector / 2; step > 0; step /= 2) {
     for (int i = 0; i < step; ++i)
       lane[i] += lane[i + step];
   }
