@@ -1,28 +1,13 @@
 #include <forebay/pipeline/sampler.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
+#include <forebay/array/philox.h>
 #include <forebay/array/require.h>
 
 namespace forebay {
 namespace {
-
-/// Philox4x32-10 (Salmon et al., 2011).
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t seed) {
-  auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
-    const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(b),
-        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(a)};
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
-  }
-  return counter;
-}
 
 /// Each bit of the result depends on each bit of `value` (David Stafford's thirteenth mixer).
 std::uint64_t mix(std::uint64_t value) {
