@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include <forebay/ops/body_test.h>
 #include <forebay/ops/eager.h>
 #include <forebay/ops/expr/execute.h>
 #include <forebay/ops/expr/run_test.h>
@@ -138,13 +139,8 @@ TEST_P(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
       results.push_back(transposed ? memory.permute({1, 0}) : memory);
     }
     const std::shared_ptr<Body> body = prepare(program, context);
-    std::vector<ArrayView> views;
-    for (const Array& result : results)
-      views.push_back(result.view());
-    const auto run_body = [=, stream = context.stream] {
-      body->run(std::array{device.view()}, views, {.stream = stream});
-    };
-    GetParam().is_cuda() ? run_body() : context.stream.enqueue(run_body);
+    std::vector<ArrayView> views = views_of(results);
+    run_body(*body, {device.view()}, views, context);
     const Array twice = run(doubled, {x}, context);
     EXPECT_TRUE(kit::same_bits(kit::to_host(results[0], context), twice));
     EXPECT_TRUE(kit::same_bits(kit::to_host(results[1], context), run(outputs[1], {x}, context)));
@@ -154,7 +150,7 @@ TEST_P(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
 
     // An output that nobody reads has no memory.
     views[1].data = nullptr;
-    GetParam().is_cuda() ? run_body() : context.stream.enqueue(run_body);
+    run_body(*body, {device.view()}, views, context);
     EXPECT_TRUE(kit::same_bits(kit::to_host(results[0], context), twice));
   }
 }
@@ -214,12 +210,8 @@ TEST_P(ExecuteTest, WritesTurnedOutputsBesideConstantOnes) {
               sevens = Array::empty({90, 70}, Dtype::f32, context),
               turned_sevens = Array::empty({70, 90}, Dtype::f32, context).permute({1, 0});
   const Array device = kit::to_device(x, context);
-  const std::shared_ptr<Body> body = prepare(program, context);
-  const auto run_body = [=, stream = context.stream] {
-    body->run(std::array{device.view()},
-              std::array{turned.view(), sevens.view(), turned_sevens.view()}, {.stream = stream});
-  };
-  GetParam().is_cuda() ? run_body() : context.stream.enqueue(run_body);
+  run_body(*prepare(program, context), {device.view()},
+           {turned.view(), sevens.view(), turned_sevens.view()}, context);
   EXPECT_TRUE(kit::same_bits(kit::to_host(turned, context), run(leaf + leaf, {x}, context)));
   EXPECT_EQ(kit::values(kit::to_host(sevens, context)), std::vector<double>(6300, 7));
   EXPECT_EQ(kit::values(kit::to_host(turned_sevens, context)), std::vector<double>(6300, 7));

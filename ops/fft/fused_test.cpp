@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include <forebay/ops/body_test.h>
 #include <forebay/ops/eager.h>
 #include <forebay/ops/fft/fft.h>
 #include <forebay/ops/fft/oracle_test.h>
@@ -75,26 +76,6 @@ Problem problem_of(const Op& op, const Case& c) {
   return problem;
 }
 
-Array run(std::shared_ptr<Body> body, const Problem& problem, const Array& x,
-          const Context& context) {
-  const ArraySpec stored = problem.stored();
-  const Array out = Array::empty(stored.shape, stored.dtype, context);
-  const Array scratch = Array::empty({static_cast<std::int64_t>(body->scratch_bytes())}, Dtype::u8,
-                                     context.scratch, context.stream);
-  const auto task = [=, stream = context.stream] {
-    const std::array inputs{x.view()};
-    const std::array outputs{out.view()};
-    body->run(inputs, outputs, {.stream = stream, .scratch = scratch.data()});
-  };
-  if (context.device().is_cuda()) {
-    task();
-    context.stream.synchronize();
-  } else {
-    context.stream.enqueue(task);
-  }
-  return kit::to_host(out, context);
-}
-
 /// Half-precision results of the window are rounded before they are transformed: the law of f16.
 testing::AssertionResult is_right(const Case& c, const Array& got, const Array& x) {
   const Context cpu = kit::context(Device::cpu());
@@ -152,7 +133,7 @@ void check_all(const std::vector<Case>& cases, Device device) {
     const Case& c = cases[i];
     const Array x = kit::random({c.rows, c.extent}, c.source, i, is_integer(c.source) ? 0 : -4,
                                 is_integer(c.source) ? 100 : 4);
-    const Array got = run(bodies[i], problems[i], kit::to_device(x, context), context);
+    const Array got = results_of(*bodies[i], problems[i], {kit::to_device(x, context)}, context)[0];
     EXPECT_TRUE(is_right(c, got, x)) << text(c);
   }
 }
@@ -224,16 +205,9 @@ TEST_P(FusedFftTest, FramesOfASignal) {
       problem.outputs = op.infer(problem.inputs);
       problem.prologue = {x *
                           broadcast_to(Expr::array(kit::random({n}, Dtype::f32, 2)), x.shape())};
-      std::shared_ptr<Body> body = op.entry().body(GetParam().kind)(op, problem, context);
       const Array out = Array::empty(problem.outputs[0].shape, Dtype::c64, context);
-      const auto task = [&, stream = context.stream] {
-        body->run(std::array{view}, std::array{out.view()}, {.stream = stream});
-      };
-      if (GetParam().is_cuda())
-        task();
-      else
-        context.stream.enqueue(task);
-      context.stream.synchronize();
+      run_body(*op.entry().body(GetParam().kind)(op, problem, context), {view}, {out.view()},
+               context);
       const Array host = kit::to_host(
           eval(Expr::leaf(0, Dtype::f32, {3, frames, n}, {length + 1, hop, 1}) *
                    broadcast_to(Expr::array(kit::random({n}, Dtype::f32, 2)), x.shape()),
@@ -272,7 +246,7 @@ TEST(FusedFft, GivesTheBitsOfSeparateStepsOnTheCpu) {
     const Array x = kit::random({c.rows, n}, Dtype::f32, 3);
     const Array spectrum = rfft(eval(before(c), {x}, cpu), {.n = n, .norm = FftNorm::ortho}, cpu);
     const Array apart = eval(behind(c, problem.outputs[0]), {spectrum}, cpu);
-    EXPECT_TRUE(kit::same_bits(run(op.entry().cpu(op, problem, cpu), problem, x, cpu),
+    EXPECT_TRUE(kit::same_bits(results_of(*op.entry().cpu(op, problem, cpu), problem, {x}, cpu)[0],
                                kit::to_host(apart, cpu)))
         << n;
   }

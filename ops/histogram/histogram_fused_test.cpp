@@ -8,6 +8,7 @@
 #include "oracle_test.h"
 
 #include <forebay/array/require.h>
+#include <forebay/ops/body_test.h>
 #include <forebay/ops/histogram/histogram.h>
 
 namespace forebay {
@@ -36,33 +37,11 @@ class FusedHistogram : public testing::TestWithParam<Device> {
     problem.prologue = prologue;
     EXPECT_TRUE(op.entry().def.fuses(op.raw_settings(), problem, GetParam().kind).prologue);
     EXPECT_FALSE(op.entry().def.fuses(op.raw_settings(), problem, GetParam().kind).epilogue);
-    const auto body = op.entry().body(GetParam().kind)(op, problem, context);
-
-    std::vector<Array> inputs, results;
-    std::vector<ArrayView> in, out;
-    for (const Array& source : sources) {
+    std::vector<Array> inputs;
+    for (const Array& source : sources)
       inputs.push_back(kit::to_device(source, context));
-      in.push_back(inputs.back().view());
-    }
-    for (const ArraySpec& spec : problem.outputs) {
-      results.push_back(Array::empty(spec.shape, spec.dtype, context));
-      out.push_back(results.back().view());
-    }
-    const Array scratch =
-        Array::empty({static_cast<std::int64_t>(body->scratch_bytes())}, Dtype::u8, context);
-    const auto launch = [&] {
-      for (int i = 0; i < times; ++i)
-        body->run(in, out, {context.stream, scratch.data()});
-    };
-    if (GetParam().is_cuda()) {
-      launch();
-    } else {
-      context.stream.enqueue(launch);
-    }
-    context.stream.synchronize();
-    for (Array& result : results)
-      result = kit::to_host(result, context);
-    return results;
+    return results_of(*op.entry().body(GetParam().kind)(op, problem, context), problem, inputs,
+                      context, times);
   }
 
   /// Against the law on what the prologue gives, computed on the CPU.

@@ -10,6 +10,7 @@
 #include "oracle_test.h"
 
 #include <forebay/array/require.h>
+#include <forebay/ops/body_test.h>
 
 namespace forebay {
 namespace {
@@ -348,8 +349,6 @@ TEST_P(HistogramTest, LeavesOutWhatNobodyReads) {
   const Problem problem{{in}, op.infer({&in, 1})};
   const auto body = op.entry().body(GetParam().kind)(op, problem, context);
   const HistogramResult want = run(kit::to_host(x, context), op.settings<Histogram>());
-  const Array scratch =
-      Array::empty({static_cast<std::int64_t>(body->scratch_bytes())}, Dtype::u8, context);
   for (int kept = 0; kept < 3; ++kept) {
     std::vector<Array> results;
     std::vector<ArrayView> views;
@@ -359,14 +358,7 @@ TEST_P(HistogramTest, LeavesOutWhatNobodyReads) {
       views.push_back(results.back().view());
       if (i != kept) views.back().data = nullptr;
     }
-    const auto launch = [&] {
-      body->run(std::vector{x.view()}, views, {context.stream, scratch.data()});
-    };
-    if (GetParam().is_cuda())
-      launch();
-    else
-      context.stream.enqueue(launch);
-    context.stream.synchronize();
+    run_body(*body, {x.view()}, views, context);
     const Array& wanted = kept == 0 ? want.hist : kept == 1 ? want.edges : want.ignored;
     EXPECT_TRUE(
         kit::same_bits(kit::to_host(results[static_cast<std::size_t>(kept)], context), wanted))

@@ -3,6 +3,7 @@
 
 #include "kit/kit.h"
 
+#include <forebay/ops/body_test.h>
 #include <forebay/ops/eager.h>
 #include <forebay/ops/matmul/product.h>
 #include <forebay/ops/registry.h>
@@ -14,23 +15,8 @@ using expr::Expr;
 
 Array run(const Op& op, const Problem& problem, const std::vector<Array>& sources,
           const Context& context) {
-  std::shared_ptr<Body> body = op.entry().body(context.device().kind)(op, problem, context);
-  const Array out = Array::empty(problem.outputs[0].shape, problem.outputs[0].dtype, context);
-  const Array scratch = Array::empty({static_cast<std::int64_t>(body->scratch_bytes())}, Dtype::u8,
-                                     context.scratch, context.stream);
-  const auto task = [=, stream = context.stream] {
-    std::vector<ArrayView> inputs;
-    for (const Array& source : sources)
-      inputs.push_back(source.view());
-    body->run(inputs, {&out.view(), 1}, {.stream = stream, .scratch = scratch.data()});
-  };
-  if (context.device().is_cuda()) {
-    task();
-    context.stream.synchronize();
-  } else {
-    context.stream.enqueue(task);
-  }
-  return kit::to_host(out, context);
+  return results_of(*op.entry().body(context.device().kind)(op, problem, context), problem, sources,
+                    context)[0];
 }
 
 Expr constant(double value) { return Expr::constant(Number(value), Dtype::f32); }

@@ -1,4 +1,3 @@
-// One file, since all of it are cases of one op.
 #include <numbers>
 
 #include <forebay/array/require.h>
@@ -238,6 +237,37 @@ TEST_P(NormalizeTest, SpreadsNaNAndInfinityOverTheirSliceOnly) {
   }
 }
 
+/// An origin that is not finite would make the whole slice NaN: with a constant std it is -inf. First
+/// elements are origins, of slices on chip and of parts of longer ones, in rows and columns.
+TEST_P(NormalizeTest, TakesNoOriginThatIsNotFinite) {
+  struct Case {
+    Dims shape;
+    std::int64_t axis;
+  };
+  for (const auto& [shape, axis] : {Case{{2, 100}, 1}, Case{{2, 140'000}, 1}, Case{{200, 3}, 0},
+                                    Case{{70'000, 2}, 0}, Case{{300, 700}, 0}}) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
+      for (const double bad : {kInfinity, -kInfinity, kNaN}) {
+        const Array x = kit::generate(
+            shape, dtype, [&](std::int64_t i) { return i == 0 ? bad : std::sin(double(i)); });
+        const Array got = run(x, {.std = 2, .axes = {{axis}}});
+        const Array scaled = run(x, {.axes = {{axis}}});
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < x.count(); ++i) {
+          const double value = kit::value(got.view(), i), full = kit::value(scaled.view(), i);
+          if ((axis == 0 ? i % shape[1] : i / shape[1]) != 0) {
+            wrong += !std::isfinite(value) || !std::isfinite(full);
+          } else {
+            wrong += i == 0 || std::isnan(bad) ? !std::isnan(value) : value != -bad;
+            wrong += !std::isnan(full);
+          }
+        }
+        EXPECT_EQ(wrong, 0) << to_string(shape) << " " << name_of(dtype) << " " << bad;
+      }
+    }
+  }
+}
+
 TEST_P(NormalizeTest, OfConstantsHasTheBitsOfNumPysFormula) {
   for (const Dtype in : {Dtype::u8, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::i64}) {
     const Array x = kit::random({5, 67}, in, 6, 0, 250);
@@ -333,70 +363,6 @@ TEST_P(NormalizeTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, NormalizeTest, testing::ValuesIn(kit::devices()),
                          kit::device_name);
-
-void infer(const Normalize& settings, Dtype dtype, const Dims& shape) {
-  const ArraySpec x{dtype, shape};
-  Op::with(find_op("normalize"), settings).infer({&x, 1});
-}
-
-TEST(NormalizeErrors, SayWhatIsWrong) {
-  EXPECT_ERROR(infer({}, Dtype::c64, {4}), unsupported,
-               "normalize: `x` has dtype c64; supported: bool, integers, f16, bf16, f32, f64. Add "
-               "an `abs` stage before it.");
-  EXPECT_ERROR(infer({.dtype = Dtype::u8}, Dtype::f32, {4}), invalid,
-               "normalize: `dtype` is u8; it must be f16, bf16, f32 or f64.");
-  EXPECT_ERROR(infer({.epsilon = -1}, Dtype::f32, {4}), invalid,
-               "normalize: `epsilon` is -1; it must be at least 0.");
-  EXPECT_ERROR(infer({.axes = {{2}}}, Dtype::f32, {4, 5}), invalid,
-               "normalize: `axes` names axis 2, but `x` has shape (4, 5); its axes are -2 to 1.");
-  EXPECT_ERROR(infer({.axes = {{1, -1}}}, Dtype::f32, {4, 5}), invalid,
-               "normalize: `axes` names axis 1 twice; give each axis once.");
-  EXPECT_ERROR(infer({.axes = {{1}}, .layout = Layout::nc}, Dtype::f32, {4, 5}), invalid,
-               "normalize: `axes` and `layout` are both given; give one of them.");
-  EXPECT_ERROR(infer({.axes = {{0, 1}}, .per_sample = true}, Dtype::f32, {4, 5}), invalid,
-               "normalize: `axes` has axis 0, which `per_sample` keeps; leave one of them out.");
-  EXPECT_ERROR(
-      infer({.per_sample = true}, Dtype::f32, {}), invalid,
-      "normalize: `per_sample` is true, but `x` has rank 0; its first axis must be the samples.");
-  EXPECT_ERROR(infer({.layout = Layout::nchw}, Dtype::f32, {4, 5}), invalid,
-               "normalize: `layout` is NCHW, but `x` has shape (4, 5); it must have 4 axes. Use "
-               "`axes` for another layout.");
-  EXPECT_ERROR(infer({.per_sample = true}, Dtype::f32, {4}), invalid,
-               "normalize: no axis of `x` with shape (4,) is left to compute statistics over; name "
-               "some in `axes`.");
-  EXPECT_ERROR(infer({.mean = {{1, 2, 3}}, .std = 1}, Dtype::f32, {4, 3}), invalid,
-               "normalize: `mean` has 3 values; say which axis they belong to with `layout` or "
-               "`axes`, or give one value.");
-  EXPECT_ERROR(infer({.std = {{1, 2}}, .layout = Layout::nc}, Dtype::f32, {4, 3}), invalid,
-               "normalize: `std` has 2 values, but `x` of shape (4, 3) has 3 along axis 1; give "
-               "that many or one.");
-  EXPECT_ERROR(infer({.std = {{1, 2}}, .axes = {{3}}}, Dtype::f32, {4, 3, 5, 6}), invalid,
-               "normalize: `std` has 2 values, but `x` of shape (4, 3, 5, 6) has 15 along axes (1, "
-               "2); give that many or one.");
-  EXPECT_ERROR(infer({.mean = Reals{}}, Dtype::f32, {4}), invalid,
-               "normalize: `mean` is empty; give at least one value, or leave it out.");
-  EXPECT_ERROR(infer({.mean = kNaN}, Dtype::f32, {4}), invalid,
-               "normalize: `mean` is nan; it must be finite.");
-  EXPECT_ERROR(infer({.zero_std = ZeroStd::error}, Dtype::f32, {4}), invalid,
-               "normalize: `zero_std` is error, which needs a constant `std`; use divide or zero "
-               "for a computed one.");
-  EXPECT_ERROR(
-      infer({.std = 0, .zero_std = ZeroStd::error}, Dtype::f32, {4}), invalid,
-      "normalize: `std` has a 0, and `zero_std` is error; give a larger std or an `epsilon`.");
-  infer({.std = 0, .epsilon = 1e-5, .zero_std = ZeroStd::error}, Dtype::f32, {4});
-}
-
-TEST(NormalizePlan, KnowsWhenSamplesMix) {
-  const OpDef& def = find_op("normalize").def;
-  const ArraySpec x{Dtype::f32, {4, 5}};
-  const auto mixes = [&](const Normalize& settings) {
-    return def.mixes_samples(&settings, {&x, 1});
-  };
-  EXPECT_TRUE(mixes({}));
-  EXPECT_TRUE(mixes({.layout = Layout::nc}));
-  EXPECT_FALSE(mixes({.per_sample = true}));
-  EXPECT_FALSE(mixes({.mean = 1, .std = 2}));
-}
 
 }  // namespace
 }  // namespace forebay
