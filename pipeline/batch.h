@@ -24,8 +24,12 @@ class Batch {
   Array operator[](std::string_view name) const;
   const std::vector<std::string>& names() const;
   std::int64_t rows() const;
+  /// How many of the rows, from the first, the epoch delivers in their own right; perhaps none. The
+  /// rest repeat samples so that every shard has as many rows, or a batch its size
+  /// (`last_batch_policy`): leave them out of a mean.
+  std::int64_t real_rows() const;
   std::int64_t epoch() const;
-  std::int64_t step() const;  ///< within the epoch
+  std::int64_t step() const;  ///< within the epoch; the same on every shard
   /// Dataset indices of the rows, in order.
   std::span<const std::int64_t> sample_ids() const;
   /// Another stream will read these arrays: it waits for the batch now, and reuse waits for

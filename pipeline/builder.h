@@ -45,8 +45,25 @@ class PipelineBuilder {
   PipelineBuilder& max_held_batches(int batches) {
     return set([&] { spec_.max_held_batches = batches; });
   }
-  PipelineBuilder& shuffle(ShuffleMode mode) {
-    return set([&] { spec_.shuffle = mode; });
+  /// `window`: positions, with ShuffleMode::window.
+  PipelineBuilder& shuffle(ShuffleMode mode, std::int64_t window = 0) {
+    return set([&] {
+      spec_.shuffle = mode;
+      spec_.shuffle_window = window;
+    });
+  }
+  PipelineBuilder& sampling(Sampling sampling) {
+    return set([&] { spec_.sampling = std::move(sampling); });
+  }
+  /// Only these samples, [count] integers, take part.
+  PipelineBuilder& subset(Array indices) {
+    return set([&] { spec_.subset = std::move(indices); });
+  }
+  PipelineBuilder& split(Split split) {
+    return set([&] { spec_.split = std::move(split); });
+  }
+  PipelineBuilder& shard(Shard shard) {
+    return set([&] { spec_.shard = shard; });
   }
   PipelineBuilder& last_batch_policy(LastBatchPolicy policy) {
     return set([&] { spec_.last_batch_policy = policy; });

@@ -8,27 +8,16 @@
 #include <forebay/pipeline/failure.h>
 
 namespace forebay {
-namespace {
-
-Sampler make_sampler(const Plan& plan) {
-  const Spec& spec = *plan.spec;
-  return Sampler({.size = spec.source->size(),
-                  .batch_size = plan.batch_size,
-                  .seed = spec.seed,
-                  .shuffle = spec.shuffle,
-                  .last_batch = spec.last_batch_policy});
-}
-
-}  // namespace
 
 Executor::Executor(std::shared_ptr<const Plan> plan, const Options& options)
     : plan_(std::move(plan)),
+      plans_{plan_},
       options_(options),
-      sampler_(make_sampler(*plan_)),
-      feed_(sampler_.steps_per_epoch(), plan_->spec->name) {
+      feed_(plan_->sampler, plan_->spec->name) {
   require_device(plan_->device);
   check_memory(options_.memory);
-  if (tail_rows(*plan_->spec) > 0) tail_ = compile(plan_->spec, tail_rows(*plan_->spec));
+  if (const std::int64_t rows = plan_->sampler->tail_rows(); rows > 0)
+    plans_.push_back(compile_for(*plan_, rows));
 }
 
 Executor::~Executor() { feed_.stop(); }
@@ -48,8 +37,7 @@ void Executor::set_default_memory(const MemoryPtr& memory) {
 
 Producer& Executor::producer() {
   const std::lock_guard lock(producer_mutex_);
-  if (producer_ == nullptr)
-    producer_ = std::make_unique<Producer>(plan_, tail_, sampler_, options_, feed_);
+  if (producer_ == nullptr) producer_ = std::make_unique<Producer>(plans_, options_, feed_);
   return *producer_;
 }
 
@@ -71,8 +59,8 @@ std::optional<Batch> Executor::next(const Stream* consumer) {
   const auto begin = std::chrono::steady_clock::now();
   ReadyBatch ready = feed_.pop();
   const BatchPosition position = ready.ticket.position;
-  auto lease =
-      std::make_shared<Lease>(std::move(ready.loan), pool, std::move(ready.fields), position);
+  auto lease = std::make_shared<Lease>(std::move(ready.loan), pool, std::move(ready.fields),
+                                       position, plan_->sampler->real_rows(position.cursor));
   try {
     if (consumer != nullptr) {
       lease->add_consumer(*consumer);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include <forebay/pipeline/feed.h>
 #include <forebay/pipeline/pipeline.h>
@@ -20,7 +21,6 @@ class Executor {
   ~Executor();
 
   const Plan& plan() const { return *plan_; }
-  std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
   void set_default_memory(const MemoryPtr& memory);
   void start_epoch(std::int64_t epoch);
   /// `consumer`: null for the host. See Pipeline::next.
@@ -33,9 +33,8 @@ class Executor {
   void check_memory(const MemoryPtr& memory) const;
 
   const std::shared_ptr<const Plan> plan_;
-  std::shared_ptr<const Plan> tail_;
+  std::vector<std::shared_ptr<const Plan>> plans_;  // for each number of rows that comes
   Options options_;
-  const Sampler sampler_;
   Feed feed_;
   std::mutex consumer_mutex_;  // one consumer at a time
   std::mutex producer_mutex_;  // the producer starts with the first batch

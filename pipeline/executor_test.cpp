@@ -101,7 +101,7 @@ TEST_P(ExecutorTest, StepsSeeSampleIdsEpochAndBatch) {
 }
 
 TEST_P(ExecutorTest, ShuffledOrderIsTheSamplersAtAnyDepthAndThreadCount) {
-  const Sampler sampler({.size = 20, .batch_size = 6, .seed = 5, .shuffle = ShuffleMode::full});
+  const Sampler sampler({.order = shuffled_order(20, 5), .batch_size = 6});
   for (const int depth : {1, 2, 5}) {
     for (const int threads : {1, 2, 4}) {
       Spec spec = counting_spec(device());
@@ -112,9 +112,9 @@ TEST_P(ExecutorTest, ShuffledOrderIsTheSamplersAtAnyDepthAndThreadCount) {
       Pipeline pipeline = Pipeline::from_spec(spec);
       for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
         Rows want;
-        for (std::int64_t step = 0; step < 4; ++step) {
-          auto& row = want.emplace_back(static_cast<std::size_t>(sampler.rows(step)));
-          sampler.indices(epoch, step, row.data());
+        for (BatchPosition at{epoch}; !sampler.ends_at(at.cursor); at = sampler.after(at)) {
+          auto& row = want.emplace_back(static_cast<std::size_t>(sampler.rows(at.cursor)));
+          sampler.indices(at, row.data());
         }
         EXPECT_EQ(epoch_ids(pipeline, epoch), want) << "depth " << depth << ", threads " << threads;
       }
@@ -139,6 +139,78 @@ TEST_P(ExecutorTest, LastBatchPolicies) {
     for (std::int64_t epoch = 0; epoch < 4; ++epoch)
       EXPECT_EQ(epoch_ids(pipeline, epoch), want);
   }
+}
+
+/// 20 samples in global batches of 9: the last two are real on the first two shards.
+TEST_P(ExecutorTest, ShardsAreThePartsOfOneRun) {
+  Spec spec = counting_spec(device());
+  spec.shuffle = ShuffleMode::full;
+  spec.stages.push_back(stage("clip", Clip{.min = 0}));
+  for (const auto policy :
+       {LastBatchPolicy::partial, LastBatchPolicy::drop, LastBatchPolicy::fill}) {
+    spec.last_batch_policy = policy;
+    spec.batch_size = 9;
+    spec.shard = {};
+    Pipeline one = Pipeline::from_spec(spec);
+    std::vector<Pipeline> shards;
+    for (int id = 0; id < 3; ++id) {
+      spec.batch_size = 3;
+      spec.shard = {id, 3};
+      shards.push_back(Pipeline::from_spec(spec));
+      EXPECT_EQ(shards.back().steps_per_epoch(), one.steps_per_epoch());
+    }
+    for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+      for (const Batch& batch : one.epoch(epoch)) {
+        std::vector<std::int64_t> joined;
+        for (Pipeline& shard : shards) {
+          const auto part = shard.next();
+          ASSERT_TRUE(part);
+          EXPECT_TRUE(is_intact(*part));
+          EXPECT_EQ(part->step(), batch.step());
+          const auto ids = ids_of(*part);
+          joined.insert(joined.end(), ids.begin(), ids.begin() + part->real_rows());
+        }
+        auto want = ids_of(batch);
+        want.resize(static_cast<std::size_t>(batch.real_rows()));
+        EXPECT_EQ(joined, want);
+      }
+      for (Pipeline& shard : shards)
+        EXPECT_FALSE(shard.next());
+    }
+  }
+}
+
+TEST_P(ExecutorTest, AShardWithoutARealRowStillHasItsStep) {
+  Spec spec = counting_spec(device(), std::make_shared<CountingSource>(4));
+  spec.batch_size = 1;
+  spec.shard = {2, 3};
+  Pipeline pipeline = Pipeline::from_spec(spec);
+  ASSERT_EQ(pipeline.steps_per_epoch(), 2);
+  const auto first = pipeline.next(), last = pipeline.next();
+  EXPECT_EQ(first->real_rows(), 1);
+  EXPECT_EQ(ids_of(*first), std::vector<std::int64_t>{2});
+  EXPECT_EQ(last->rows(), 1);
+  EXPECT_EQ(last->real_rows(), 0);
+  EXPECT_TRUE(is_intact(*last));
+  EXPECT_FALSE(pipeline.next());
+}
+
+TEST_P(ExecutorTest, DeliversTheDeclaredOrder) {
+  Spec spec = counting_spec(device());
+  spec.subset = Array::from({5}, std::vector<std::int64_t>{19, 3, 7, 7, 0});
+  Pipeline listed = Pipeline::from_spec(spec);
+  EXPECT_EQ(epoch_ids(listed, 0), (Rows{{19, 3, 7, 7, 0}}));
+  spec.sampling = {.mode = SamplingMode::weighted,
+                   .samples = 8,
+                   .weights = Array::from({20}, std::vector<double>{0, 1, 1, 5, 1, 1, 1, 0, 1, 1,
+                                                                    1, 1, 1, 1, 1, 1, 1, 1, 1, 0})};
+  Pipeline drawn = Pipeline::from_spec(spec);
+  EXPECT_EQ(epoch_ids(drawn, 0), (Rows{{3, 3, 3, 3, 3, 3}, {3, 3}}));
+  spec.sampling = {};
+  spec.subset = {};
+  spec.split = {.part = SplitPart::validation, .validation = 0.1, .by = "label"};
+  Pipeline held_out = Pipeline::from_spec(spec);
+  EXPECT_EQ(epoch_ids(held_out, 0), (Rows{{17}}));
 }
 
 TEST_P(ExecutorTest, FewerSamplesThanABatchAndNoneAtAll) {

@@ -3,6 +3,8 @@
 
 #include <forebay/pipeline/failure.h>
 
+#include <forebay/pipeline/order/permutation.h>
+
 #include "fixture_test.h"
 
 namespace forebay::test {

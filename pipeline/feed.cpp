@@ -6,10 +6,10 @@ namespace forebay {
 
 std::optional<Ticket> Feed::take() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopped_ || (failure_ == nullptr && steps_ > 0); });
+  changed_.wait(lock, [&] { return stopped_ || (failure_ == nullptr && !sampler_->ends_at(0)); });
   if (stopped_) return std::nullopt;
   const Ticket ticket{generation_, next_sequence_++, producer_};
-  if (++producer_.step == steps_) producer_ = {producer_.epoch + 1, 0};
+  producer_ = begun(sampler_->after(producer_));
   return ticket;
 }
 
@@ -34,6 +34,10 @@ void Feed::fail(const Ticket& ticket, std::exception_ptr failure) {
   changed_.notify_all();
 }
 
+BatchPosition Feed::begun(const BatchPosition& position) const {
+  return sampler_->ends_at(position.cursor) ? BatchPosition{position.epoch + 1} : position;
+}
+
 void Feed::require_open() const {
   if (thrown_) std::rethrow_exception(failure_);
   FOREBAY_REQUIRE(!stopped_, cancelled, "pipeline {} was stopped; it delivers nothing more.",
@@ -43,8 +47,9 @@ void Feed::require_open() const {
 std::optional<BatchPosition> Feed::upcoming() {
   const std::lock_guard lock(mutex_);
   require_open();
-  if (consumer_.step < steps_) return consumer_;
-  consumer_ = {consumer_.epoch + 1, 0};
+  if (!sampler_->ends_at(consumer_.cursor)) return consumer_;
+  consumer_ = {consumer_.epoch + 1};
+  untouched_ = true;
   return std::nullopt;
 }
 
@@ -59,7 +64,8 @@ ReadyBatch Feed::pop() {
   ReadyBatch batch = std::move(queue_.front());
   queue_.pop_front();
   ++expected_sequence_;
-  ++consumer_.step;
+  consumer_ = sampler_->after(consumer_);
+  untouched_ = false;
   return batch;
 }
 
@@ -84,12 +90,13 @@ void Feed::start_epoch(std::int64_t epoch) {
   std::deque<ReadyBatch> dropped;  // outlives the lock
   const std::lock_guard lock(mutex_);
   require_open();
-  if (consumer_.step == steps_) consumer_ = {consumer_.epoch + 1, 0};
-  if (consumer_.epoch == epoch && consumer_.step == 0) return;
-  consumer_ = {epoch, 0};
+  if (!untouched_) consumer_ = begun(consumer_);
+  if (consumer_.epoch == epoch && (untouched_ || consumer_.cursor == 0)) return;
+  consumer_ = {epoch};
+  untouched_ = true;
   while (!queue_.empty()) {
     const Ticket& front = queue_.front().ticket;
-    if (front.position.epoch == epoch && front.position.step == 0) {
+    if (front.position == consumer_) {
       expected_sequence_ = front.sequence;
       if (failed_sequence_ < expected_sequence_) forget_failure();
       return;

@@ -34,8 +34,8 @@ struct ReadyBatch {
 /// Safe to use from any thread.
 class Feed {
  public:
-  Feed(std::int64_t steps_per_epoch, std::string name)
-      : steps_(steps_per_epoch), name_(std::move(name)) {}
+  Feed(std::shared_ptr<const Sampler> sampler, std::string name)
+      : sampler_(std::move(sampler)), name_(std::move(name)) {}
 
   // Producer.
 
@@ -66,9 +66,11 @@ class Feed {
 
  private:
   void require_open() const;
+  /// `position`, or the start of the next epoch where the epoch ends.
+  BatchPosition begun(const BatchPosition& position) const;
   void forget_failure();
 
-  const std::int64_t steps_;
+  const std::shared_ptr<const Sampler> sampler_;
   const std::string name_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -78,6 +80,7 @@ class Feed {
   BatchPosition producer_;
   std::int64_t expected_sequence_ = 0;  // of the next batch for the consumer
   BatchPosition consumer_;
+  bool untouched_ = true;  // nothing was taken since `consumer_` was set, not by taking
   std::deque<ReadyBatch> queue_;
   std::exception_ptr failure_;
   std::int64_t failed_sequence_ = 0;

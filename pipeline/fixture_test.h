@@ -221,8 +221,11 @@ inline Spec counting_spec(Device device, SourcePtr source = std::make_shared<Cou
   return spec;
 }
 
-inline std::shared_ptr<const Plan> plan_of(Spec spec, std::int64_t batch_size = 0) {
-  return compile(std::make_shared<const Spec>(std::move(spec)), batch_size);
+inline std::shared_ptr<const Plan> plan_of(Spec spec) {
+  return compile(std::make_shared<const Spec>(std::move(spec)));
+}
+inline std::shared_ptr<const Plan> plan_of(Spec spec, std::int64_t rows) {
+  return compile_for(*plan_of(std::move(spec)), rows);
 }
 
 inline StageSpec with(StageSpec stage, std::vector<std::string> inputs,

@@ -21,11 +21,13 @@ BatchFields::BatchFields(const Plan& plan) : rows(plan.batch_size) {
 }
 
 Lease::Lease(SlotPool::Loan loan, std::shared_ptr<SlotPool> pool,
-             std::shared_ptr<const BatchFields> fields, BatchPosition position)
+             std::shared_ptr<const BatchFields> fields, BatchPosition position,
+             std::int64_t real_rows)
     : loan_(std::move(loan)),
       pool_(std::move(pool)),
       fields_(std::move(fields)),
-      position_(position) {
+      position_(position),
+      real_rows_(real_rows) {
   pool_->hold();
 }
 
@@ -72,6 +74,7 @@ Array Batch::operator[](std::string_view name) const {
 
 const std::vector<std::string>& Batch::names() const { return content(lease_).fields().names; }
 std::int64_t Batch::rows() const { return content(lease_).fields().rows; }
+std::int64_t Batch::real_rows() const { return content(lease_).real_rows(); }
 std::int64_t Batch::epoch() const { return content(lease_).position().epoch; }
 std::int64_t Batch::step() const { return content(lease_).position().step; }
 

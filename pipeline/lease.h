@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forebay/pipeline/memory_map.h>
+#include <forebay/pipeline/order/sampler.h>
 #include <forebay/pipeline/slot.h>
 
 namespace forebay {
@@ -21,24 +22,19 @@ struct BatchFields {
   std::size_t ids_offset = 0;  ///< in the host block
 };
 
-/// Where a batch stands in the run.
-struct BatchPosition {
-  std::int64_t epoch = 0;
-  std::int64_t step = 0;  ///< within the epoch
-};
-
 /// Keeps a slot from being reused until the last array of the batch is gone, and then until the
 /// consumers' streams have passed that moment.
 class Lease {
  public:
   Lease(SlotPool::Loan loan, std::shared_ptr<SlotPool> pool,
-        std::shared_ptr<const BatchFields> fields, BatchPosition position);
+        std::shared_ptr<const BatchFields> fields, BatchPosition position, std::int64_t real_rows);
   ~Lease();
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
   const BatchFields& fields() const { return *fields_; }
   BatchPosition position() const { return position_; }
+  std::int64_t real_rows() const { return real_rows_; }
   ArrayView view(std::size_t field) const;
   const std::int64_t* sample_ids() const;
 
@@ -52,6 +48,7 @@ class Lease {
   const std::shared_ptr<SlotPool> pool_;
   const std::shared_ptr<const BatchFields> fields_;
   const BatchPosition position_;
+  const std::int64_t real_rows_;
   std::mutex mutex_;
   std::vector<Stream> consumers_;
 };

@@ -102,6 +102,14 @@ bool check_settings(const Spec& spec, Mistakes& mistakes) {
   at_least(spec.position, "num_threads", spec.num_threads, 0);
   at_least(spec.position, "prefetch_queue_depth", spec.prefetch_queue_depth, 1);
   at_least(spec.position, "max_held_batches", spec.max_held_batches, 1);
+  at_least(spec.shard_position, "num_shards", spec.shard.num_shards, 1);
+  at_least(spec.shard_position, "shard_id", spec.shard.shard_id, 0);
+  if (spec.shard.shard_id >= spec.shard.num_shards && spec.shard.num_shards > 0) {
+    mistakes.add(
+        Mistakes::kSettings, spec.shard_position.file.empty() ? spec.position : spec.shard_position,
+        fmt::format("`shard_id` is {}, of {} shards; it must be at most {}.", spec.shard.shard_id,
+                    spec.shard.num_shards, spec.shard.num_shards - 1));
+  }
   return check_source(spec, mistakes);
 }
 

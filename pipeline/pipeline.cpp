@@ -19,7 +19,9 @@ PipelineBuilder Pipeline::build() { return {}; }
 const Spec& Pipeline::spec() const { return *executor_->plan().spec; }
 const Plan& Pipeline::plan() const { return executor_->plan(); }
 Device Pipeline::device() const { return executor_->plan().device; }
-std::int64_t Pipeline::steps_per_epoch() const { return executor_->steps_per_epoch(); }
+std::int64_t Pipeline::steps_per_epoch() const {
+  return executor_->plan().sampler->steps_per_epoch();
+}
 void Pipeline::set_default_memory(const MemoryPtr& memory) {
   executor_->set_default_memory(memory);
 }

@@ -40,6 +40,7 @@ class Pipeline {
   const Spec& spec() const;
   const Plan& plan() const;
   Device device() const;
+  /// Batches of every epoch, the same on every shard.
   std::int64_t steps_per_epoch() const;
 
   /// Before the first batch: the slots' memory, such as LibTorch's own allocator. Ignored when

@@ -12,6 +12,7 @@
 #include <forebay/pipeline/dataflow.h>
 #include <forebay/pipeline/draft.h>
 #include <forebay/pipeline/lazy_fields.h>
+#include <forebay/pipeline/order/declared.h>
 
 namespace forebay {
 namespace {
@@ -27,13 +28,15 @@ std::vector<int> merged(std::vector<int> a, const std::vector<int>& b) {
 
 class Planner {
  public:
-  Planner(std::shared_ptr<const Spec> spec, std::int64_t rows, Dataflow flow, Mistakes& mistakes)
+  Planner(std::shared_ptr<const Spec> spec, std::shared_ptr<const Sampler> sampler,
+          std::int64_t rows, Dataflow flow, Mistakes& mistakes)
       : spec_(*spec),
         flow_(std::move(flow)),
         mistakes_(mistakes),
         drafts_(plan_.values, spec->fuse),
         fields_(flow_, plan_, drafts_) {
     plan_.spec = std::move(spec);
+    plan_.sampler = std::move(sampler);
     plan_.batch_size = rows;
     plan_.device = spec_.device.value_or(cuda_device_count() > 0 ? Device::cuda() : Device::cpu());
   }
@@ -314,26 +317,38 @@ class Planner {
 
 }  // namespace
 
-std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size) {
+std::shared_ptr<const Plan> compile_for(const Plan& plan, std::int64_t rows) {
+  Mistakes mistakes;
+  Dataflow flow = resolve_fields(*plan.spec, mistakes);
+  auto result = Planner(plan.spec, plan.sampler, rows, std::move(flow), mistakes).run();
+  mistakes.raise();
+  return result;
+}
+
+std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec) {
   Mistakes mistakes;
   const bool has_columns = check_settings(*spec, mistakes);
   if (spec->source == nullptr) mistakes.raise();
+  std::shared_ptr<const Sampler> sampler;
+  if (has_columns) {
+    const OrderPtr order = declared_order(*spec, mistakes);
+    if (!mistakes.any()) sampler = std::make_shared<const Sampler>(declared_sampler(*spec, order));
+  }
   Dataflow flow = resolve_fields(*spec, mistakes);
   for (Dataflow::Version& version : flow.versions)
     version.known = version.known && has_columns;
   // Shapes are checked behind other mistakes too, with a batch that is surely legal.
-  const std::int64_t rows =
-      batch_size > 0 ? batch_size : std::max<std::int64_t>(spec->batch_size, 1);
-  auto plan = Planner(spec, rows, std::move(flow), mistakes).run();
+  const std::int64_t rows = std::max<std::int64_t>(spec->batch_size, 1);
+  auto plan = Planner(spec, sampler, rows, std::move(flow), mistakes).run();
   mistakes.raise();
-  if (batch_size == 0 && tail_rows(*spec) > 0) {
+  if (const std::int64_t tail = sampler->tail_rows(); tail > 0) {
     try {
-      compile(spec, tail_rows(*spec));
+      compile_for(*plan, tail);
     } catch (const Error& error) {
       fail(ErrorKind::invalid,
            "the last batch of an epoch has {} of {} rows, for which the pipeline does not fit; set "
            "`last_batch_policy` to drop or fill:\n{}",
-           tail_rows(*spec), spec->batch_size, error.what());
+           tail, spec->batch_size, error.what());
     }
   }
   return plan;

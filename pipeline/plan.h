@@ -57,7 +57,8 @@ struct PlanOutput {
 /// follows it.
 struct Plan {
   std::shared_ptr<const Spec> spec;
-  std::int64_t batch_size = 0;
+  std::shared_ptr<const Sampler> sampler;  ///< the same for every batch size
+  std::int64_t batch_size = 0;             ///< rows of the batches that this plan is for
   Device device;
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
@@ -81,11 +82,12 @@ struct Plan {
   bool has_steps_on(DeviceKind kind) const;
 };
 
-/// Checks everything that can be known without data and a GPU, and orders the work. `batch_size`
-/// overrides the spec's (the last, smaller batch of an epoch has a plan of its own; without the
-/// override it is checked too). Errors: every mistake at once, a line each, with its position; kind
-/// invalid.
-std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec, std::int64_t batch_size = 0);
+/// Checks everything that can be known without a GPU, and orders the work; the last, smaller batch
+/// of an epoch is checked too. Reads no data but a column that a split goes by.
+/// Errors: every mistake at once, a line each, with its position; kind invalid.
+std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec);
+/// The same pipeline for batches of `rows`, such as the last one of an epoch. Errors: as compile.
+std::shared_ptr<const Plan> compile_for(const Plan& plan, std::int64_t rows);
 
 /// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes, what
 /// is fused, notes. `bandwidth`, in bytes/s, read and written together: steps say the time that

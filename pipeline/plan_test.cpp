@@ -35,6 +35,24 @@ TEST(Plan, WithoutStagesColumnsPassThrough) {
   EXPECT_EQ(plan->slots(), 4);
 }
 
+TEST(Plan, SaysWhichSamplesMakeAnEpoch) {
+  const auto epoch = [](const Spec& spec) {
+    const std::string text = to_string(*plan_of(spec));
+    const std::size_t begin = text.find("\nepoch\n") + 7;
+    return text.substr(begin, text.find("\nsteps\n") - begin);
+  };
+  Spec spec = counting_spec(Device::cpu());
+  EXPECT_EQ(epoch(spec),
+            "  20 samples as the source has them\n  4 batches of 6, the last one of 2\n");
+  spec.shuffle = ShuffleMode::full;
+  spec.split = {.part = SplitPart::train, .validation = 0.1, .by = {}, .seed = 0};
+  spec.last_batch_policy = LastBatchPolicy::drop;
+  spec.shard = {1, 2};
+  EXPECT_EQ(epoch(spec),
+            "  18 samples shuffled, of the train part, 0.9\n"
+            "  shard 1 of 2, each with 1 batches of 6; 6 samples are dropped\n");
+}
+
 TEST(Plan, OnAGpuAllColumnsTravelInOneStep) {
   const auto plan = plan_of(counting_spec(Device::cuda()));
   EXPECT_EQ(labels(*plan), Labels{"copy x, label to cuda:0"});
@@ -228,6 +246,10 @@ source counting, 20 samples
   x f32 (6, 3), 72 B
   label i64 (6,), 48 B
 
+epoch
+  20 samples as the source has them
+  4 batches of 6, the last one of 2
+
 steps
   1. stage 1: clip, on the cpu stream, 144 B moved
      x f32 (6, 3) -> x f32 (6, 3)
@@ -262,6 +284,10 @@ TEST(PlanText, OnAGpu) {
 source counting, 20 samples
   x f32 (6, 3), 72 B
   label i64 (6,), 48 B
+
+epoch
+  20 samples as the source has them
+  4 batches of 6, the last one of 2
 
 steps
   1. copy x, label to cuda:0, on the copy stream, 240 B moved
@@ -301,6 +327,10 @@ TEST(PlanText, WithoutSteps) {
 source counting, 20 samples
   x f32 (6, 3), 72 B
   label i64 (6,), 48 B
+
+epoch
+  20 samples as the source has them
+  4 batches of 6, the last one of 2
 
 steps
   none: the columns are delivered as they are read

@@ -96,6 +96,22 @@ std::string steps_text(const Plan& plan, std::optional<double> bandwidth) {
   return text;
 }
 
+std::string epoch_text(const Sampler& sampler, const Spec& spec) {
+  const Shard& shard = sampler.shard();
+  const std::int64_t length = sampler.order().length(), steps = sampler.steps_per_epoch();
+  const std::int64_t tail = sampler.tail_rows();
+  const std::int64_t left = spec.last_batch_policy == LastBatchPolicy::drop
+                                ? length - steps * spec.batch_size * shard.num_shards
+                                : 0;
+  std::string text = fmt::format("epoch\n  {} samples {}\n  ", length, sampler.order().describe());
+  if (shard.num_shards > 1)
+    text += fmt::format("shard {} of {}, each with ", shard.shard_id, shard.num_shards);
+  text += fmt::format("{} batches of {}", steps, spec.batch_size);
+  if (tail > 0) text += fmt::format(", the last one of {}", tail);
+  if (left > 0) text += fmt::format("; {} samples are dropped", left);
+  return text + "\n";
+}
+
 std::string memory_text(const Plan& plan) {
   const MemoryMap map = map_memory(plan);
   const bool gpu = plan.device.is_cuda();
@@ -147,7 +163,8 @@ std::string to_string(const Plan& plan, std::optional<double> bandwidth) {
                           bytes_text(bytes_of(value.spec)));
     }
   }
-  text += fmt::format("\n{}\noutput\n", steps_text(plan, bandwidth));
+  text += fmt::format("\n{}\n{}\noutput\n", epoch_text(*plan.sampler, spec),
+                      steps_text(plan, bandwidth));
   for (const PlanOutput& output : plan.outputs) {
     const PlanValue& value = plan.values[static_cast<std::size_t>(output.value)];
     text += fmt::format("  {} {} on {}, {}\n", output.name, spec_text(value.spec),

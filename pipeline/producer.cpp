@@ -27,32 +27,33 @@ void quietly(F&& action) noexcept {
   }
 }
 
-/// Blocks that hold a batch of either plan.
-MemoryMap larger(const std::shared_ptr<const Plan>& plan, const std::shared_ptr<const Plan>& tail) {
-  MemoryMap map = map_memory(*plan);
-  if (tail == nullptr) return map;
-  const MemoryMap other = map_memory(*tail);
-  for (const auto bytes : {&MemoryMap::slot_host, &MemoryMap::slot_device, &MemoryMap::shared_host,
-                           &MemoryMap::shared_device}) {
-    map.*bytes = std::max(map.*bytes, other.*bytes);
+/// Blocks that hold a batch of any plan.
+MemoryMap largest(std::span<const std::shared_ptr<const Plan>> plans) {
+  MemoryMap map = map_memory(*plans[0]);
+  for (const auto& plan : plans.subspan(1)) {
+    const MemoryMap other = map_memory(*plan);
+    for (const auto bytes : {&MemoryMap::slot_host, &MemoryMap::slot_device,
+                             &MemoryMap::shared_host, &MemoryMap::shared_device}) {
+      map.*bytes = std::max(map.*bytes, other.*bytes);
+    }
   }
   return map;
 }
 
 }  // namespace
 
-Producer::Producer(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> tail,
-                   const Sampler& sampler, const Options& options, Feed& feed)
-    : plan_(std::move(plan)),
-      tail_(std::move(tail)),
-      sampler_(sampler),
+Producer::Producer(std::vector<std::shared_ptr<const Plan>> plans, const Options& options,
+                   Feed& feed)
+    : plans_(std::move(plans)),
+      plan_(plans_[0]),
       feed_(feed),
       copies_later_(
           std::any_of(plan_->steps.begin(), plan_->steps.end(),
                       [](const PlanStep& step) { return step.kind == PlanStep::Kind::copy; })),
-      machine_(make_machine(*plan_, larger(plan_, tail_), options)),
+      machine_(make_machine(*plan_, largest(plans_), options)),
+      runners_(plans_.size()),
       reader_(Stream::create(Device::cpu(), plan_->spec->num_threads)) {
-  const MemoryMap map = larger(plan_, tail_);
+  const MemoryMap map = largest(plans_);
   const bool gpu = plan_->device.is_cuda();
   if (gpu) copy_ = Stream::create(plan_->device);
   pool_ = std::make_shared<SlotPool>(
@@ -98,7 +99,7 @@ void Producer::loop() noexcept {
 /// On the way out the loan brings the slot back to the pool, unless it has gone on with the batch.
 void Producer::produce(const Ticket& ticket, SlotPool::Loan loan) {
   try {
-    Runner& runner = runner_for(sampler_.rows(ticket.position.step));
+    Runner& runner = runner_for(plan_->sampler->rows(ticket.position.cursor));
     fill(ticket, *loan, runner);
     // With CPU steps the batch is completed by the CPU stream, while the next one is read here.
     if (!runner.plan().has_steps_on(DeviceKind::cpu)) {
@@ -120,12 +121,14 @@ void Producer::produce(const Ticket& ticket, SlotPool::Loan loan) {
 }
 
 Runner& Producer::runner_for(std::int64_t rows) {
-  const bool is_tail = tail_ != nullptr && rows == tail_->batch_size;
-  std::unique_ptr<Runner>& runner = is_tail ? tail_runner_ : runner_;
+  std::size_t number = 0;
+  while (plans_[number]->batch_size != rows)
+    ++number;
+  std::unique_ptr<Runner>& runner = runners_[number];
   if (runner != nullptr) return *runner;
-  // Bodies are prepared with streams that the other plan's CPU task may be capturing.
+  // Bodies are prepared with streams that another plan's CPU task may be capturing.
   machine_.cpu.stream.synchronize();
-  auto made = std::make_unique<Runner>(is_tail ? tail_ : plan_, is_tail ? 1 : 0, machine_);
+  auto made = std::make_unique<Runner>(plans_[number], static_cast<int>(number), machine_);
   const std::lock_guard lock(runners_mutex_);
   runner = std::move(made);
   return *runner;
@@ -174,7 +177,7 @@ void Producer::read(const Ticket& ticket, const Slot& slot, const Runner& runner
   auto* const ids = reinterpret_cast<std::int64_t*>(slot.host.as<char>() + runner.map().ids_offset);
   position[0] = ticket.position.epoch;
   position[1] = ticket.position.step;
-  sampler_.indices(ticket.position.epoch, ticket.position.step, ids);
+  plan.sampler->indices(ticket.position, ids);
 
   std::vector<ArrayView> columns;
   for (int i = 0; i < static_cast<int>(source.columns().size()); ++i)
@@ -236,7 +239,7 @@ void Producer::add_to(Stats& stats) {
   stats.returned_bytes = returned_bytes_;
   stats.slots = pool_->slots();
   const std::lock_guard lock(runners_mutex_);
-  for (Runner* runner : {runner_.get(), tail_runner_.get()}) {
+  for (const auto& runner : runners_) {
     if (runner != nullptr) runner->add_to(stats);
   }
 }

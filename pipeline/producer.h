@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <forebay/pipeline/feed.h>
 #include <forebay/pipeline/pipeline.h>
@@ -19,10 +20,9 @@ namespace forebay {
 /// stream.
 class Producer {
  public:
-  /// Allocates all memory and starts. `tail` is the plan of the smaller last batch, or null; `feed`
-  /// outlives this. Errors: resource and device.
-  Producer(std::shared_ptr<const Plan> plan, std::shared_ptr<const Plan> tail,
-           const Sampler& sampler, const Options& options, Feed& feed);
+  /// Allocates all memory and starts. `plans`: the pipeline's own and those of smaller last
+  /// batches; `feed` outlives this. Errors: resource and device.
+  Producer(std::vector<std::shared_ptr<const Plan>> plans, const Options& options, Feed& feed);
   /// The feed has been stopped. Waits for the sample that is being read and for what has been
   /// enqueued.
   ~Producer();
@@ -40,15 +40,15 @@ class Producer {
   void load(Slot& slot, const Runner& runner);
   void finish(const Ticket& ticket, SlotPool::Loan& loan, Runner& runner);
 
-  const std::shared_ptr<const Plan> plan_, tail_;
-  const Sampler sampler_;
+  const std::vector<std::shared_ptr<const Plan>> plans_;
+  const std::shared_ptr<const Plan> plan_;  // the pipeline's own
   Feed& feed_;
   bool copies_later_ = false;  // some copy reads host memory after the load
   Machine machine_;
   std::optional<Stream> copy_;  // with a GPU
   std::shared_ptr<SlotPool> pool_;
   std::mutex runners_mutex_;  // runners are made by the loop and asked by `add_to`
-  std::unique_ptr<Runner> runner_, tail_runner_;
+  std::vector<std::unique_ptr<Runner>> runners_;  // by plan
   std::atomic<std::int64_t> read_ns_{0};
   std::atomic<std::size_t> copied_bytes_{0}, returned_bytes_{0};
   Stream reader_;  // last: its thread uses all of the above

@@ -33,6 +33,10 @@ class Source {
   /// the batch named.
   virtual void read(std::span<const std::int64_t> indices,
                     std::span<const ArrayView> targets) const = 0;
+  /// The same for column number `column` alone: what keys of a split are read with. By default it
+  /// reads whole samples.
+  virtual void read_column(int column, std::span<const std::int64_t> indices,
+                           const ArrayView& target) const;
   /// What kind of source it is and where from, for `plan` and messages, such as
   /// "npy data/x.npy, data/y.npy".
   virtual std::string describe() const = 0;

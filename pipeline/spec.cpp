@@ -9,11 +9,4 @@ std::string to_string(const Position& position) {
   return fmt::format("{}:{}:{}", position.file, position.line, position.column);
 }
 
-std::int64_t tail_rows(const Spec& spec) {
-  if (spec.source == nullptr || spec.batch_size < 1 ||
-      spec.last_batch_policy != LastBatchPolicy::partial)
-    return 0;
-  return spec.source->size() % spec.batch_size;
-}
-
 }  // namespace forebay

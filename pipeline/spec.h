@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <forebay/ops/op.h>
-#include <forebay/pipeline/sampler.h>
+#include <forebay/pipeline/order/sampler.h>
 #include <forebay/pipeline/source.h>
 
 namespace forebay {
@@ -30,6 +30,22 @@ struct StageSpec {
   Position position;
 };
 
+enum class ShuffleMode : std::uint8_t { none, full, window };
+enum class SamplingMode : std::uint8_t {
+  once,         ///< each sample once an epoch
+  replacement,  ///< drawn from all alike
+  weighted,     ///< drawn by weight
+};
+
+/// How many samples an epoch has, and how often each.
+struct Sampling {
+  SamplingMode mode = SamplingMode::once;
+  /// Of an epoch, when they are drawn; 0: as many as there are to draw from.
+  std::int64_t samples = 0;
+  /// Mode weighted: one for each sample of the source, [size]; any real dtype.
+  Array weights = {};
+};
+
 /// What was asked for: the whole pipeline, unresolved. Plain data, from a file or from the builder.
 struct Spec {
   std::string name = "pipeline";
@@ -41,6 +57,11 @@ struct Spec {
   int prefetch_queue_depth = 2;  ///< batches ready ahead
   int max_held_batches = 16;  ///< batches that the consumer may hold at once before next() refuses
   ShuffleMode shuffle = ShuffleMode::none;
+  std::int64_t shuffle_window = 0;  ///< positions, with ShuffleMode::window
+  Sampling sampling;
+  std::optional<Array> subset;  ///< the samples that take part, [count] integers; else all
+  std::optional<Split> split;   ///< of those, the part that takes part
+  Shard shard;
   LastBatchPolicy last_batch_policy = LastBatchPolicy::partial;
   bool fuse = true;  ///< false: each stage is a step of its own, to look for a difference
   std::vector<StageSpec> stages;
@@ -48,10 +69,7 @@ struct Spec {
       output;  ///< fields of the batch; empty: every column and every field a stage wrote
   Position position;
   Position batch_size_position, source_position, output_position;
+  Position shuffle_position, sampling_position, subset_position, split_position, shard_position;
 };
-
-/// Rows of the last batch of an epoch when it is smaller than the others and delivered; 0 when
-/// there is none.
-std::int64_t tail_rows(const Spec& spec);
 
 }  // namespace forebay

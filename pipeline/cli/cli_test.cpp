@@ -360,16 +360,11 @@ TEST_F(Cli, ExplainsEveryOpAndKey) {
                 has(got.out, std::string(entry.def.example)))
         << got.out;
   }
-  const std::pair<std::string, std::span<const config::Key>> sections[] = {
-      {"", config::pipeline_keys()},
-      {"source.", config::source_keys()},
-      {"shuffle.", config::shuffle_keys()},
-      {"stages.", config::stage_keys()}};
-  for (const auto& [path, keys] : sections) {
+  for (const auto& [path, keys] : config::sections()) {
     for (const config::Key& key : keys) {
-      const Outcome got = forebay({"explain", path + std::string(key.name)});
-      EXPECT_EQ(got.out.substr(0, got.out.find('\n')),
-                path + std::string(key.name) + ": " + std::string(key.doc));
+      const std::string name = std::string(path) + std::string(key.name);
+      const Outcome got = forebay({"explain", name});
+      EXPECT_EQ(got.out.substr(0, got.out.find('\n')), name + ": " + std::string(key.doc));
     }
   }
 }

@@ -69,19 +69,10 @@ void print_key(const config::Key& key, std::string_view path) {
   if (!key.aliases.empty()) fmt::print("also called  {}\n", joined(key.aliases));
 }
 
-struct Section {
-  std::string_view path;
-  std::span<const config::Key> keys;
-};
-
 }  // namespace
 
 int explain(const Arguments& arguments) {
   const std::string& subject = arguments.subject;
-  const Section sections[] = {{"", config::pipeline_keys()},
-                              {"source.", config::source_keys()},
-                              {"shuffle.", config::shuffle_keys()},
-                              {"stages.", config::stage_keys()}};
   std::vector<std::string> names;
   for (const OpEntry& entry : registry()) {
     if (subject == entry.def.name || (!entry.def.alias.empty() && subject == entry.def.alias)) {
@@ -90,7 +81,7 @@ int explain(const Arguments& arguments) {
     }
     names.emplace_back(entry.def.name);
   }
-  for (const auto& [path, keys] : sections) {
+  for (const auto& [path, keys] : config::sections()) {
     for (const config::Key& key : keys) {
       const std::string name = std::string(path) + std::string(key.name);
       bool found = subject == name || subject == key.name;

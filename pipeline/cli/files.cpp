@@ -7,7 +7,6 @@
 #include <forebay/pipeline/cli/kernels.h>
 #include <forebay/pipeline/config/config.h>
 #include <forebay/pipeline/plan.h>
-#include <forebay/pipeline/sampler.h>
 
 namespace forebay::cli {
 
@@ -25,13 +24,11 @@ int check(const Arguments& arguments) {
   const auto compiled =
       compile(std::make_shared<const Spec>(load(arguments, Presence::not_needed)));
   const Spec& spec = *compiled->spec;
-  const Sampler sampler({.size = spec.source->size(),
-                         .batch_size = spec.batch_size,
-                         .seed = spec.seed,
-                         .shuffle = spec.shuffle,
-                         .last_batch = spec.last_batch_policy});
-  fmt::print("{}: no mistakes; {} samples make {} batches of {} an epoch, on {}\n", arguments.file,
-             spec.source->size(), sampler.steps_per_epoch(), spec.batch_size,
+  const Sampler& sampler = *compiled->sampler;
+  const int shards = sampler.shard().num_shards;
+  fmt::print("{}: no mistakes; {} samples make {} batches of {} an epoch{}, on {}\n",
+             arguments.file, sampler.order().length(), sampler.steps_per_epoch(), spec.batch_size,
+             shards > 1 ? fmt::format(" on each of {} shards", shards) : "",
              to_string(compiled->device));
   return kOk;
 }

@@ -121,10 +121,42 @@ Json source_schema() {
   });
 }
 
+Json text_schema() { return {{"type", "string"}, {"minLength", 1}}; }
+
 Json shuffle_schema() {
-  const Json map = object_schema(config::shuffle_keys(),
-                                 [](std::string_view) { return one_of(config::kShuffleModes); });
+  const Json map = object_schema(config::shuffle_keys(), [](std::string_view key) {
+    return key == "mode" ? one_of(config::kShuffleModes) : integer(1);
+  });
   return {{"anyOf", Json::array({map, {{"type", "boolean"}}})}};
+}
+
+Json sampling_schema() {
+  return object_schema(config::sampling_keys(), [](std::string_view key) {
+    if (key == "mode") return one_of(config::kSamplingModes);
+    return key == "samples" ? integer(1) : text_schema();
+  });
+}
+
+Json subset_schema() {
+  return {{"anyOf",
+           Json::array(
+               {text_schema(), {{"type", "array"}, {"items", integer(0)}}, {{"type", "null"}}})}};
+}
+
+Json split_schema() {
+  return object_schema(config::split_keys(), [](std::string_view key) -> Json {
+    if (key == "part") return one_of(config::kSplitParts);
+    if (key == "validation")
+      return {{"type", "number"}, {"exclusiveMinimum", 0}, {"exclusiveMaximum", 1}};
+    return key == "seed" ? integer(0) : text_schema();
+  });
+}
+
+Json shard_schema() {
+  const Json map = object_schema(config::shard_keys(), [](std::string_view key) -> Json {
+    return {{"anyOf", Json::array({integer(key == "num_shards" ? 1 : 0), {{"const", "auto"}}})}};
+  });
+  return {{"anyOf", Json::array({map, {{"const", "auto"}}})}};
 }
 
 /// The stage of one op: the keys of every stage and the op's own.
@@ -182,6 +214,10 @@ std::string schema_json() {
     if (key == "drop_last" || key == "fuse") return {{"type", "boolean"}};
     if (key == "source") return source_schema();
     if (key == "shuffle") return shuffle_schema();
+    if (key == "sampling") return sampling_schema();
+    if (key == "subset") return subset_schema();
+    if (key == "split") return split_schema();
+    if (key == "shard") return shard_schema();
     if (key == "stages") return stages_schema();
     if (key == "output") return fields_schema();
     return {{"type", "string"}};

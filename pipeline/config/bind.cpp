@@ -4,6 +4,7 @@
 
 #include <forebay/array/require.h>
 #include <forebay/ops/registry.h>
+#include <forebay/pipeline/config/bind_order.h>
 #include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/config/map_reader.h>
 #include <forebay/pipeline/config/scalar.h>
@@ -46,9 +47,8 @@ class PipelineBinder {
     bind_version();
     bind_numbers();
     bind_device();
-    bind_last_batch();
-    bind_shuffle();
     const std::size_t before = report_.mistakes();
+    bind_order(reader_, folder_, spec_);
     if (reader_.require("batch_size", "an integer, at least 1") != nullptr) {
       spec_.batch_size_position = reader_.find("batch_size")->position;
       reader_.read_integer("batch_size", spec_.batch_size, 1, kMaxInt64);
@@ -121,45 +121,6 @@ class PipelineBinder {
       device_from_name(name.c_str(), presence);
     } catch (const Error& error) {
       reader_.mistake(node.position, error.what());
-    }
-  }
-
-  void bind_last_batch() {
-    int policy = static_cast<int>(spec_.last_batch_policy);
-    reader_.read_choice("last_batch_policy", policy, kLastBatchPolicies);
-    if (const Node* node = reader_.find("drop_last")) {
-      bool drop = false;
-      if (reader_.find("last_batch_policy") != nullptr) {
-        reader_.mistake(
-            node->position,
-            "`drop_last` and `last_batch_policy` say the same thing; keep `last_batch_policy`.");
-      } else if (reader_.read_into("drop_last", drop)) {
-        policy = static_cast<int>(drop ? LastBatchPolicy::drop : LastBatchPolicy::partial);
-        report_.note(node->position, fmt::format("`drop_last: {}` is `last_batch_policy: {}` here.",
-                                                 drop, kLastBatchPolicies[policy]));
-      }
-    }
-    spec_.last_batch_policy = static_cast<LastBatchPolicy>(policy);
-  }
-
-  /// A map, or what other loaders take: true and false.
-  void bind_shuffle() {
-    const Node* node = reader_.find("shuffle");
-    if (node == nullptr) return;
-    bool full = false;
-    if (node->kind == Node::Kind::map) {
-      MapReader shuffle(*node, MapReader::names(shuffle_keys()), "shuffle: ", report_);
-      int mode = static_cast<int>(spec_.shuffle);
-      shuffle.read_choice("mode", mode, kShuffleModes);
-      spec_.shuffle = static_cast<ShuffleMode>(mode);
-    } else if (node->kind == Node::Kind::scalar &&
-               (node->text == "true" || node->text == "false")) {
-      full = node->text == "true";
-      spec_.shuffle = full ? ShuffleMode::full : ShuffleMode::none;
-      report_.note(node->position, fmt::format("`shuffle: {}` is `shuffle: {{mode: {}}}` here.",
-                                               full, kShuffleModes[full ? 1 : 0]));
-    } else {
-      reader_.wrong("shuffle", *node, "it must be a map such as {mode: full}");
     }
   }
 

@@ -74,7 +74,10 @@ TEST_F(Config, ReadsEveryKey) {
       "fuse: false\n"
       "last_batch_policy: fill\n"
       "source: {type: npy, columns: {x: x.npy, y: ./y.npy}}\n"
-      "shuffle: {mode: full}\n"
+      "shuffle: {mode: window, window: 6}\n"
+      "subset: [9, 3, 5, 1, 0]\n"
+      "split: {part: train, validation: 0.2, by: y, seed: 4}\n"
+      "shard: {shard_id: 1, num_shards: 2}\n"
       "stages:\n"
       "  - {op: clip, min: -3, max: 3.0}\n"
       "  - {op: abs, inputs: x, outputs: [z], device: cpu}\n"
@@ -88,14 +91,23 @@ TEST_F(Config, ReadsEveryKey) {
   EXPECT_EQ(spec.max_held_batches, 7);
   EXPECT_FALSE(spec.fuse);
   EXPECT_EQ(spec.last_batch_policy, LastBatchPolicy::fill);
-  EXPECT_EQ(spec.shuffle, ShuffleMode::full);
+  EXPECT_EQ(spec.shuffle, ShuffleMode::window);
+  EXPECT_EQ(spec.shuffle_window, 6);
+  EXPECT_TRUE(
+      kit::same_bits(*spec.subset, Array::from({5}, std::vector<std::int64_t>{9, 3, 5, 1, 0})));
+  ASSERT_TRUE(spec.split);
+  EXPECT_EQ(spec.split->part, SplitPart::train);
+  EXPECT_EQ(spec.split->validation, 0.2);
+  EXPECT_EQ(spec.split->by, "y");
+  EXPECT_EQ(spec.split->seed, 4u);
+  EXPECT_EQ(spec.shard, (Shard{1, 2}));
   EXPECT_EQ(spec.source->size(), 10);
   EXPECT_EQ(without_folder(spec.source->describe()), "npy x.npy, y.npy");
   ASSERT_EQ(spec.stages.size(), 2u);
   EXPECT_EQ(spec.stages[0].op.name(), "clip");
   EXPECT_EQ(spec.stages[0].op.settings<Clip>().min, Number(-3));
   EXPECT_EQ(spec.stages[0].op.settings<Clip>().max, Number(3.0));
-  EXPECT_EQ(without_folder(to_string(spec.stages[0].position)), "train.yaml:14:5");
+  EXPECT_EQ(without_folder(to_string(spec.stages[0].position)), "train.yaml:17:5");
   EXPECT_EQ(spec.stages[0].device, std::nullopt);
   EXPECT_EQ(spec.stages[1].inputs, std::vector<std::string>{"x"});
   EXPECT_EQ(spec.stages[1].outputs, std::vector<std::string>{"z"});
@@ -103,8 +115,111 @@ TEST_F(Config, ReadsEveryKey) {
   EXPECT_EQ(spec.output, (std::vector<std::string>{"z", "y"}));
   EXPECT_EQ(without_folder(to_string(spec.batch_size_position)), "train.yaml:3:13");
   EXPECT_EQ(without_folder(to_string(spec.source_position)), "train.yaml:11:9");
-  EXPECT_EQ(without_folder(to_string(spec.output_position)), "train.yaml:16:9");
+  EXPECT_EQ(without_folder(to_string(spec.output_position)), "train.yaml:19:9");
   EXPECT_TRUE(notes_.empty());
+}
+
+TEST_F(Config, ReadsSampling) {
+  save("w.npy", kit::random({10}, Dtype::f32, 4, 0, 1));
+  save("i.npy", kit::random({5}, Dtype::i32, 4, 0, 9));
+  const Spec spec =
+      load(kHead + "sampling: {mode: weighted, weights: w.npy, samples: 25}\nsubset: i.npy\n");
+  EXPECT_EQ(spec.sampling.mode, SamplingMode::weighted);
+  EXPECT_EQ(spec.sampling.samples, 25);
+  EXPECT_EQ(spec.sampling.weights.shape(), Dims(10));
+  EXPECT_EQ(spec.subset->shape(), Dims(5));
+  EXPECT_EQ(Pipeline::from_spec(spec).steps_per_epoch(), 7);
+  EXPECT_EQ(load(kHead + "sampling: {mode: replacement, num_samples: 3}\n").sampling.samples, 3);
+}
+
+/// RANK and WORLD_SIZE for one test.
+class ConfigOfARank : public Config {
+ protected:
+  void TearDown() override {
+    unsetenv("RANK");
+    unsetenv("WORLD_SIZE");
+  }
+};
+
+TEST_F(ConfigOfARank, ShardsByItself) {
+  EXPECT_EQ(load(kHead + "shard: auto\n").shard, (Shard{0, 1}));
+  setenv("RANK", "1", 1);
+  setenv("WORLD_SIZE", "3", 1);
+  EXPECT_EQ(load(kHead + "shard: auto\n").shard, (Shard{1, 3}));
+  EXPECT_EQ(load(kHead + "shard: {}\n").shard, (Shard{1, 3}));
+  EXPECT_EQ(load(kHead + "shard: {rank: auto, world_size: 5}\n").shard, (Shard{1, 5}));
+  EXPECT_EQ(notes(),
+            (std::vector<std::string>{
+                "train.yaml:4:9: note: shard: `rank` is called `shard_id` here.",
+                "train.yaml:4:21: note: shard: `world_size` is called `num_shards` here."}));
+}
+
+TEST_F(ConfigOfARank, SaysThatEveryProcessGetsAllSamples) {
+  setenv("WORLD_SIZE", "3", 1);
+  EXPECT_EQ(load(kHead).shard, (Shard{0, 1}));
+  EXPECT_EQ(notes(), (std::vector<std::string>{
+                         "train.yaml:1:1: note: WORLD_SIZE is 3, but without `shard: auto` every "
+                         "process gets all samples."}));
+  EXPECT_EQ(mistakes(kHead + "shard: auto\n"),
+            "train.yaml:4:8: shard: auto: the environment variable WORLD_SIZE is set, but RANK is "
+            "not; set both, as torchrun does.");
+}
+
+TEST_F(Config, SaysWhatIsWrongWithTheOrder) {
+  EXPECT_EQ(mistakes(kHead + "shuffle: {mode: window}\n"
+                             "sampling: once\n"
+                             "subset: [1, x]\n"
+                             "split: {part: test, validation: a}\n"
+                             "shard: {shard_id: -1, num_shards: x}\n"),
+            "train.yaml:4:10: shuffle: `window` is missing; it must be an integer, at least 1.\n"
+            "train.yaml:5:11: `sampling` is once; it must be a map such as {mode: replacement}.\n"
+            "train.yaml:6:13: `subset[1]` is x; it must be an integer.\n"
+            "train.yaml:7:15: split: `part` is test; it must be train or validation.\n"
+            "train.yaml:7:33: split: `validation` is a; it must be a number.\n"
+            "train.yaml:8:19: shard: `shard_id` is -1; it must be between 0 and 2147483647.\n"
+            "train.yaml:8:35: shard: `num_shards` is x; it must be auto or an integer of at least "
+            "1.");
+  EXPECT_EQ(mistakes(kHead + "subset: none.npy\nsampling: {mode: weighted, weights: []}\n"
+                             "split: {}\n"),
+            "train.yaml:4:9: `subset`: none.npy: cannot be opened: No such file or directory.\n"
+            "train.yaml:5:37: sampling: `weights` is a list; it must be the path of a .npy file.\n"
+            "train.yaml:6:8: split: `part` is missing; it must be train or validation.\n"
+            "train.yaml:6:8: split: `validation` is missing; it must be a number above 0 and below "
+            "1.");
+}
+
+/// What only the whole spec shows: compiling says it, at the same places.
+TEST_F(Config, SaysWhatIsWrongWithTheOrderOfTheseSamples) {
+  const auto wrong = [&](const std::string& yaml) {
+    return without_folder(kit::caught([&] { Pipeline::from_spec(load(kHead + yaml)); }).text);
+  };
+  EXPECT_EQ(wrong("subset: [1, 10]\n"),
+            "train.yaml:4:9: subset: index 1 is 10; the source has 10 samples, so it must be in "
+            "0..9.");
+  EXPECT_EQ(wrong("split: {part: train, validation: 1.5}\n"),
+            "train.yaml:4:8: split: `validation` is 1.5; it must be above 0 and below 1.");
+  EXPECT_EQ(wrong("split: {part: train, validation: 0.5, by: z}\n"),
+            "train.yaml:4:8: split: `by` is z; it must be a column of the source: `x`, `y`.");
+  EXPECT_EQ(wrong("sampling: {mode: weighted}\n"),
+            "train.yaml:4:11: sampling: mode weighted needs `weights`, one for each sample.");
+  EXPECT_EQ(wrong("sampling: {mode: weighted, weights: short.npy}\n"),
+            "train.yaml:4:11: sampling: `weights` have the shape (9,); it must be (10,), one for "
+            "each sample.");
+  EXPECT_EQ(wrong("sampling: {mode: replacement, weights: y.npy}\n"),
+            "train.yaml:4:11: sampling: `weights` are for mode weighted; leave them out.");
+  EXPECT_EQ(wrong("sampling: {samples: 3}\n"),
+            "train.yaml:4:11: sampling: mode once has no `samples` and no `weights`; make it "
+            "replacement or weighted, or leave them out.");
+  EXPECT_EQ(wrong("shuffle: {mode: full, window: 3}\n"),
+            "train.yaml:4:10: shuffle: `window` is 3, but only mode window has one; leave it out.");
+  EXPECT_EQ(wrong("shuffle: true\nsampling: {mode: replacement}\n"),
+            "train.yaml:5:11: sampling: samples that are drawn come in any order; leave `shuffle` "
+            "out.");
+  EXPECT_EQ(wrong("shard: {shard_id: 3, num_shards: 3}\n"),
+            "train.yaml:4:8: `shard_id` is 3, of 3 shards; it must be at most 2.");
+  EXPECT_EQ(wrong("subset: []\nsampling: {mode: replacement, samples: 3}\n"),
+            "train.yaml:5:11: sampling: 3 samples are to be drawn, but there are none to draw "
+            "from.");
 }
 
 TEST_F(Config, HasTheDefaultsOfTheSpec) {
@@ -224,8 +339,8 @@ TEST_F(Config, SaysEveryMistakeAtOnceInTheOrderOfTheFile) {
       "directory.\n"
       "train.yaml:10:29: source: `columns.y` is a list; it must be the path of a .npy file.\n"
       "train.yaml:10:41: source: column `z`: z.yaml: cannot be opened: No such file or directory.\n"
-      "train.yaml:11:17: shuffle: `mode` is ful; it must be none or full.\n"
-      "train.yaml:11:22: shuffle: unknown key `seed`; it must be mode.\n"
+      "train.yaml:11:17: shuffle: `mode` is ful; it must be none, full or window.\n"
+      "train.yaml:11:22: shuffle: unknown key `seed`; it must be mode or window.\n"
       "train.yaml:13:10: stage 1: unknown op `normalise`; did you mean `normalize`?\n"
       "train.yaml:14:30: stage 2 (normalize): `epsilon` is -1; it must be at least 0.\n"
       "train.yaml:15:16: stage 3 (clip): unknown key `maximum`; did you mean `max`?\n"
@@ -245,7 +360,7 @@ TEST_F(Config, AddsWhatCompilingFindsWhenTheRestIsBound) {
       "train.yaml:4:1: unknown key `colour`; it must be version, name, batch_size, seed, "
       "device, device_id, "
       "num_threads, prefetch_queue_depth, max_held_batches, last_batch_policy, drop_last, "
-      "fuse, source, shuffle, stages or "
+      "fuse, source, shuffle, sampling, subset, split, shard, stages or "
       "output.\n"
       "train.yaml:6:5: stage 1 (clip): it reads `q`, but no such field exists here; there "
       "are `x`, `y`. Did you "
@@ -437,12 +552,8 @@ TEST(ConfigPage, ListsEveryKey) {
   if (!file) GTEST_SKIP() << "the page lies with the source code, which is not here";
   std::ostringstream page;
   page << file.rdbuf();
-  const std::pair<std::string, std::span<const config::Key>> sections[] = {
-      {"", config::pipeline_keys()},
-      {"source.", config::source_keys()},
-      {"shuffle.", config::shuffle_keys()},
-      {"", config::stage_keys()}};
-  for (const auto& [path, keys] : sections) {
+  for (const auto& [section, keys] : config::sections()) {
+    const std::string_view path = section == "stages." ? "" : section;
     for (const config::Key& key : keys) {
       std::string aliases;
       for (const auto alias : key.aliases)

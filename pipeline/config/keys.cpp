@@ -26,7 +26,7 @@ std::span<const Key> pipeline_keys() {
        "Batches that the consumer may hold at once before the next one is refused."},
       {"last_batch_policy", "partial, drop or fill", "partial",
        "A last batch that is not full is delivered small, dropped, or filled from the start of the "
-       "epoch."},
+       "epoch. On every shard alike."},
       {"drop_last",
        "true or false",
        "",
@@ -37,6 +37,13 @@ std::span<const Key> pipeline_keys() {
       {"source", "map", "", "Where samples come from.", {}, true},
       {"shuffle", "map", "{mode: none}",
        "The order of the samples; true is {mode: full}, false {mode: none}."},
+      {"sampling", "map", "{mode: once}", "How often each sample comes in an epoch."},
+      {"subset", "list of integers, or path", "every sample",
+       "The samples that take part, by index; a .npy file of integers, or a list."},
+      {"split", "map", "", "The part of the samples that takes part: train or validation."},
+      {"shard", "map, or auto", "{shard_id: 0, num_shards: 1}",
+       "Which part of every global batch this process gets; auto is {shard_id: auto, num_shards: "
+       "auto}."},
       {"stages", "list of maps", "[]", "What is done to a batch, in order."},
       {"output", "field or list of fields", "every field", "The fields of a batch, in order."},
   };
@@ -59,8 +66,64 @@ std::span<const Key> source_keys() {
 
 std::span<const Key> shuffle_keys() {
   static const std::vector<Key> keys = {
-      {"mode", "none or full", "none",
-       "full permutes all samples anew in each epoch, from the seed alone."},
+      {"mode", "none, full or window", "none",
+       "full permutes all samples anew in each epoch, from the seed alone; window only those near "
+       "each other."},
+      {"window",
+       "integer, at least 1",
+       "",
+       "Mode window: no sample moves further than so many positions.",
+       {"buffer_size", "initial_fill"}},
+  };
+  return keys;
+}
+
+std::span<const Key> sampling_keys() {
+  static const std::vector<Key> keys = {
+      {"mode", "once, replacement or weighted", "once",
+       "Each sample once; drawn with replacement from all alike; or drawn by weight."},
+      {"samples",
+       "integer, at least 1",
+       "as many as there are",
+       "Samples of an epoch when they are drawn.",
+       {"num_samples"}},
+      {"weights", "path", "",
+       "Mode weighted: a .npy file with a weight of at least 0 for each sample of the source; they "
+       "need no sum of 1."},
+  };
+  return keys;
+}
+
+std::span<const Key> split_keys() {
+  static const std::vector<Key> keys = {
+      {"part", "train or validation", "", "The part of this pipeline.", {}, true},
+      {"validation",
+       "number, above 0 and below 1",
+       "",
+       "The share of the validation part.",
+       {},
+       true},
+      {"by", "name of a column", "",
+       "All samples with the same value in this column are in one part; without it the parts have "
+       "their share exactly, rounded."},
+      {"seed", "integer, at least 0", "0",
+       "Which samples are in which part; not the pipeline's, so that the parts of all runs fit."},
+  };
+  return keys;
+}
+
+std::span<const Key> shard_keys() {
+  static const std::vector<Key> keys = {
+      {"shard_id",
+       "integer, at least 0, or auto",
+       "auto",
+       "The part of this process, from 0; auto is the environment's RANK.",
+       {"rank"}},
+      {"num_shards",
+       "integer, at least 1, or auto",
+       "auto",
+       "How many parts there are; auto is the environment's WORLD_SIZE.",
+       {"num_replicas", "world_size"}},
   };
   return keys;
 }
@@ -82,6 +145,12 @@ std::span<const Key> stage_keys() {
        "Where it runs; auto is the pipeline's device."},
   };
   return keys;
+}
+
+std::vector<Section> sections() {
+  return {{"", pipeline_keys()},          {"source.", source_keys()}, {"shuffle.", shuffle_keys()},
+          {"sampling.", sampling_keys()}, {"split.", split_keys()},   {"shard.", shard_keys()},
+          {"stages.", stage_keys()}};
 }
 
 }  // namespace forebay::config

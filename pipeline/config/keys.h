@@ -24,12 +24,26 @@ struct Key {
 
 /// At the top of the file.
 std::span<const Key> pipeline_keys();
-/// Inside `source:`, inside `shuffle:`, and of every stage beside its op's settings.
+/// Inside `source:`, `shuffle:` and so on.
 std::span<const Key> source_keys();
 std::span<const Key> shuffle_keys();
+std::span<const Key> sampling_keys();
+std::span<const Key> split_keys();
+std::span<const Key> shard_keys();
+/// Of every stage beside its op's settings.
 std::span<const Key> stage_keys();
 
+/// A table of keys and where its keys stand: "shuffle." before theirs.
+struct Section {
+  std::string_view path;
+  std::span<const Key> keys;
+};
+/// All of them, in the order of the reference page; the stages' come last.
+std::vector<Section> sections();
+
 inline constexpr std::string_view kLastBatchPolicies[] = {"partial", "drop", "fill"};
-inline constexpr std::string_view kShuffleModes[] = {"none", "full"};
+inline constexpr std::string_view kShuffleModes[] = {"none", "full", "window"};
+inline constexpr std::string_view kSamplingModes[] = {"once", "replacement", "weighted"};
+inline constexpr std::string_view kSplitParts[] = {"train", "validation"};
 
 }  // namespace forebay::config

@@ -74,23 +74,28 @@ class ArraySource final : public Source {
 
   void read(std::span<const std::int64_t> indices,
             std::span<const ArrayView> targets) const override {
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::size_t bytes = sample_bytes(columns_[c]);
-      if (bytes == 0) continue;
-      const std::int64_t step =
-          arrays_[c].strides()[0] * static_cast<std::int64_t>(size_of(columns_[c].dtype));
-      auto* target = static_cast<std::byte*>(targets[c].data);
-      ArrayView sample = samples_[c];
-      const bool dense = is_dense(sample);
-      for (const std::int64_t index : indices) {
-        sample.data = static_cast<std::byte*>(samples_[c].data) + index * step;
-        if (dense) {
-          std::memcpy(target, sample.data, bytes);
-        } else {
-          copy_strided(sample, target);
-        }
-        target += bytes;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      read_column(static_cast<int>(c), indices, targets[c]);
+  }
+
+  void read_column(int column, std::span<const std::int64_t> indices,
+                   const ArrayView& view) const override {
+    const auto c = static_cast<std::size_t>(column);
+    const std::size_t bytes = sample_bytes(columns_[c]);
+    if (bytes == 0) return;
+    const std::int64_t step =
+        arrays_[c].strides()[0] * static_cast<std::int64_t>(size_of(columns_[c].dtype));
+    auto* target = static_cast<std::byte*>(view.data);
+    ArrayView sample = samples_[c];
+    const bool dense = is_dense(sample);
+    for (const std::int64_t index : indices) {
+      sample.data = static_cast<std::byte*>(samples_[c].data) + index * step;
+      if (dense) {
+        std::memcpy(target, sample.data, bytes);
+      } else {
+        copy_strided(sample, target);
       }
+      target += bytes;
     }
   }
 

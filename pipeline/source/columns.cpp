@@ -27,6 +27,29 @@ void check_columns(const char* source, const std::vector<Column>& columns) {
   }
 }
 
+void Source::read_column(int column, std::span<const std::int64_t> indices,
+                         const ArrayView& target) const {
+  std::vector<std::vector<std::byte>> unused(columns().size());
+  std::vector<ArrayView> targets;
+  for (std::size_t c = 0; c < unused.size(); ++c) {
+    if (static_cast<int>(c) == column) {
+      targets.push_back(target);
+      continue;
+    }
+    unused[c].resize(indices.size() * sample_bytes(columns()[c]));
+    ArrayView view{unused[c].data(),
+                   columns()[c].dtype,
+                   Device::cpu(),
+                   {static_cast<std::int64_t>(indices.size())},
+                   {}};
+    for (const std::int64_t extent : columns()[c].shape)
+      view.shape.push_back(extent);
+    view.strides = dense_strides(view.shape);
+    targets.push_back(view);
+  }
+  read(indices, targets);
+}
+
 std::size_t sample_bytes(const Column& column) {
   return static_cast<std::size_t>(count_of(column.shape)) * size_of(column.dtype);
 }

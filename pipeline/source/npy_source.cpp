@@ -38,19 +38,24 @@ class NpySource final : public Source {
 
   void read(std::span<const std::int64_t> indices,
             std::span<const ArrayView> targets) const override {
-    for (std::size_t c = 0; c < files_.size(); ++c) {
-      const std::size_t bytes = sample_bytes(columns_[c]);
-      if (bytes == 0) continue;
-      files_[c].require_whole();
-      auto* target = static_cast<std::byte*>(targets[c].data);
-      for (std::size_t i = 0, run = 1; i < indices.size(); i += run) {
-        // Samples that follow one another in the file are one copy.
-        for (run = 1; i + run < indices.size() &&
-                      indices[i + run] == indices[i] + static_cast<std::int64_t>(run);)
-          ++run;
-        files_[c].read(static_cast<std::size_t>(indices[i]) * bytes, run * bytes, target);
-        target += run * bytes;
-      }
+    for (std::size_t c = 0; c < files_.size(); ++c)
+      read_column(static_cast<int>(c), indices, targets[c]);
+  }
+
+  void read_column(int column, std::span<const std::int64_t> indices,
+                   const ArrayView& view) const override {
+    const auto c = static_cast<std::size_t>(column);
+    const std::size_t bytes = sample_bytes(columns_[c]);
+    if (bytes == 0) return;
+    files_[c].require_whole();
+    auto* target = static_cast<std::byte*>(view.data);
+    for (std::size_t i = 0, run = 1; i < indices.size(); i += run) {
+      // Samples that follow one another in the file are one copy.
+      for (run = 1; i + run < indices.size() &&
+                    indices[i + run] == indices[i] + static_cast<std::int64_t>(run);)
+        ++run;
+      files_[c].read(static_cast<std::size_t>(indices[i]) * bytes, run * bytes, target);
+      target += run * bytes;
     }
   }
 

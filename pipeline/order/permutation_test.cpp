@@ -1,12 +1,12 @@
-#include <forebay/pipeline/sampler.h>
+#include <forebay/pipeline/order/permutation.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "kit/kit.h"
+#include "statistics_test.h"
 
 namespace forebay {
 namespace {
@@ -67,12 +67,6 @@ TEST(Permutation, StaysAsItWas) {
             (std::vector<std::int64_t>{675665057869, 161285645291, 17958913642}));
 }
 
-/// The upper 1e-6 quantile of chi-square, by the Wilson-Hilferty approximation.
-double chi_square_bound(double freedom) {
-  const double a = 2 / (9 * freedom);
-  return freedom * std::pow(1 - a + 4.7534 * std::sqrt(a), 3);
-}
-
 TEST(Permutation, SmallOnesAreUniformOverAllOrders) {
   for (const int size : {2, 3, 4, 5}) {
     std::map<std::vector<std::int64_t>, int> counts;
@@ -83,10 +77,10 @@ TEST(Permutation, SmallOnesAreUniformOverAllOrders) {
     for (int i = 2; i <= size; ++i)
       orders *= i;
     const double expected = draws / orders;
-    double chi_square = (orders - static_cast<double>(counts.size())) * expected;
-    for (const auto& [_, count] : counts)
-      chi_square += (count - expected) * (count - expected) / expected;
-    EXPECT_LT(chi_square, chi_square_bound(orders - 1)) << "size " << size;
+    std::vector<double> seen(static_cast<std::size_t>(orders));
+    std::transform(counts.begin(), counts.end(), seen.begin(), [](auto& each) { return each.second; });
+    EXPECT_LT(test::chi_square(seen, expected), test::chi_square_bound(orders - 1))
+        << "size " << size;
   }
 }
 
@@ -99,11 +93,9 @@ TEST(Permutation, EachIndexIsAsLikelyAtEachPosition) {
       for (int i = 0; i < size; ++i)
         ++counts[static_cast<std::size_t>(i * size + permutation(i))];
     }
-    const double expected = static_cast<double>(draws) / size;
-    double chi_square = 0;
-    for (const double count : counts)
-      chi_square += (count - expected) * (count - expected) / expected;
-    EXPECT_LT(chi_square, chi_square_bound((size - 1) * (size - 1))) << "size " << size;
+    EXPECT_LT(test::chi_square(counts, static_cast<double>(draws) / size),
+              test::chi_square_bound((size - 1) * (size - 1)))
+        << "size " << size;
   }
 }
 
@@ -122,71 +114,31 @@ TEST(Permutation, NeighboursAreUnrelated) {
   EXPECT_NEAR(length / size / size, 1.0 / 3, 0.005);
 }
 
+TEST(Permutation, EachOrderedPairOfNeighboursIsAsLikely) {
+  const int size = 12, draws = 20000;
+  std::vector<double> counts(static_cast<std::size_t>(size * size));
+  for (int draw = 0; draw < draws; ++draw) {
+    const Permutation permutation(size, 5, draw);
+    const int i = draw % (size - 1);
+    ++counts[static_cast<std::size_t>(permutation(i) * size + permutation(i + 1))];
+  }
+  std::erase(counts, 0);  // an index beside itself
+  ASSERT_EQ(counts.size(), static_cast<std::size_t>(size * (size - 1)));
+  EXPECT_LT(test::chi_square(counts, static_cast<double>(draws) / (size * (size - 1))),
+            test::chi_square_bound(size * (size - 1) - 1));
+}
+
+TEST(Permutation, StreamsOfAnEpochDiffer) {
+  std::set<std::vector<std::int64_t>> orders;
+  for (const std::int64_t stream : {std::int64_t{0}, std::int64_t{1}, std::int64_t{2},
+                                    std::int64_t{1} << 32, std::int64_t{1} << 33})
+    orders.insert(order(Permutation(50, 7, 0, stream)));
+  EXPECT_EQ(orders.size(), 5u);
+}
+
 TEST(Permutation, RefusesANegativeSize) {
   EXPECT_ERROR(Permutation(-1, 0, 0), invalid,
                "a permutation cannot have size -1; it must be at least 0.");
-}
-
-std::vector<std::vector<std::int64_t>> epoch_of(const Sampler& sampler, std::int64_t epoch) {
-  std::vector<std::vector<std::int64_t>> result;
-  for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
-    auto& indices = result.emplace_back(static_cast<std::size_t>(sampler.rows(step)));
-    sampler.indices(epoch, step, indices.data());
-  }
-  return result;
-}
-
-using Batches = std::vector<std::vector<std::int64_t>>;
-
-TEST(Sampler, KeepsTheOrderWithoutShuffle) {
-  const Sampler sampler({.size = 5, .batch_size = 2});
-  EXPECT_EQ(epoch_of(sampler, 0), (Batches{{0, 1}, {2, 3}, {4}}));
-  EXPECT_EQ(epoch_of(sampler, 9), (Batches{{0, 1}, {2, 3}, {4}}));
-}
-
-TEST(Sampler, LastBatch) {
-  EXPECT_EQ(epoch_of(Sampler({.size = 5, .batch_size = 2, .last_batch = LastBatchPolicy::drop}), 0),
-            (Batches{{0, 1}, {2, 3}}));
-  EXPECT_EQ(epoch_of(Sampler({.size = 5, .batch_size = 3, .last_batch = LastBatchPolicy::fill}), 0),
-            (Batches{{0, 1, 2}, {3, 4, 0}}));
-  EXPECT_EQ(epoch_of(Sampler({.size = 2, .batch_size = 5, .last_batch = LastBatchPolicy::fill}), 0),
-            (Batches{{0, 1, 0, 1, 0}}));
-  EXPECT_EQ(epoch_of(Sampler({.size = 2, .batch_size = 5, .last_batch = LastBatchPolicy::drop}), 0),
-            Batches{});
-  EXPECT_EQ(epoch_of(Sampler({.size = 2, .batch_size = 5}), 0), (Batches{{0, 1}}));
-  for (const auto policy :
-       {LastBatchPolicy::partial, LastBatchPolicy::drop, LastBatchPolicy::fill}) {
-    EXPECT_EQ(epoch_of(Sampler({.size = 0, .batch_size = 5, .last_batch = policy}), 0), Batches{});
-    EXPECT_EQ(epoch_of(Sampler({.size = 4, .batch_size = 2, .last_batch = policy}), 0),
-              (Batches{{0, 1}, {2, 3}}));
-  }
-}
-
-TEST(Sampler, ShufflesEachEpochAnew) {
-  const Sampler sampler({.size = 100, .batch_size = 7, .seed = 3, .shuffle = ShuffleMode::full});
-  std::set<std::vector<std::int64_t>> orders;
-  for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
-    std::vector<std::int64_t> all;
-    for (const auto& batch : epoch_of(sampler, epoch))
-      all.insert(all.end(), batch.begin(), batch.end());
-    orders.insert(all);
-    std::sort(all.begin(), all.end());
-    std::vector<std::int64_t> want(100);
-    std::iota(want.begin(), want.end(), 0);
-    EXPECT_EQ(all, want);
-  }
-  EXPECT_EQ(orders.size(), 4u);
-}
-
-TEST(Sampler, FillsFromTheStartOfTheShuffledOrder) {
-  const Sampler sampler({.size = 5,
-                         .batch_size = 3,
-                         .seed = 1,
-                         .shuffle = ShuffleMode::full,
-                         .last_batch = LastBatchPolicy::fill});
-  const auto batches = epoch_of(sampler, 2);
-  ASSERT_EQ(batches.size(), 2u);
-  EXPECT_EQ(batches[1][2], batches[0][0]);
 }
 
 }  // namespace
