@@ -33,10 +33,18 @@ if(FOREBAY_SANITIZE)
   target_link_options(forebay_options INTERFACE -fsanitize=${FOREBAY_SANITIZE})
 endif()
 
+# What nearly every source file includes, compiled once for a target: most files take half the time. A file still includes
+# what it uses; the test headers_alone compiles without.
+set(FOREBAY_PRECOMPILED <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <mutex> <optional> <span> <string>
+                        <string_view> <utility> <vector> <fmt/core.h>)
+
 # One object library a layer, so that a layer cannot see those to its right; together they are libforebay.so.
 function(forebay_layer name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;PRECOMPILED" ${ARGN})
   add_library(forebay_${name} OBJECT ${arg_SOURCES})
+  if(arg_PRECOMPILED)
+    target_precompile_headers(forebay_${name} PRIVATE ${FOREBAY_PRECOMPILED} ${arg_PRECOMPILED})
+  endif()
   target_link_libraries(forebay_${name} PRIVATE forebay_options fmt::fmt ${arg_LIBRARIES})
   set_property(GLOBAL APPEND PROPERTY FOREBAY_LAYERS forebay_${name})
   set_property(GLOBAL APPEND PROPERTY FOREBAY_LIBRARIES ${arg_LIBRARIES})
