@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <forebay/array/require.h>
 #include <forebay/ops/checks.h>
@@ -11,6 +12,7 @@ namespace forebay {
 namespace {
 
 constexpr std::array<std::string_view, 2> kScales = {"htk", "slaney"};
+constexpr std::int64_t kMostBins = std::numeric_limits<std::int32_t>::max();
 constexpr std::array<std::string_view, 2> kNorms = {"none", "slaney"};
 
 // Slaney's scale is linear up to 1000 Hz, which is 15 mel, and then grows by a factor of 6.4 in 27
@@ -34,6 +36,13 @@ std::int64_t transform_length(const Mel& settings, std::int64_t bins) {
   return settings.n_fft.value_or(2 * (bins - 1));
 }
 
+/// Through memory: GCC 12 leaves out conversions to float and back of two neighbours that it
+/// vectorises.
+double as_f32(double value) {
+  const volatile float rounded = static_cast<float>(value);
+  return rounded;
+}
+
 std::vector<ArraySpec> infer(const Mel& settings, std::span<const ArraySpec> inputs) {
   const auto& [dtype, shape] = inputs[0];
   check_dtype("mel", "x", dtype, kFloats);
@@ -44,6 +53,10 @@ std::vector<ArraySpec> infer(const Mel& settings, std::span<const ArraySpec> inp
                   "mel: `x` of shape {} has {} frequencies along its last axis; it must have at "
                   "least 2. Take an `rfft` before it.",
                   to_string(shape), bins);
+  FOREBAY_REQUIRE(bins <= kMostBins, invalid,
+                  "mel: `x` of shape {} has {} frequencies along its last axis; it may have at "
+                  "most {}.",
+                  to_string(shape), bins, kMostBins);
   FOREBAY_REQUIRE(
       transform_length(settings, bins) / 2 + 1 == bins, invalid,
       "mel: `n_fft` is {}, which gives {} frequencies, but `x` of shape {} has {} along "
@@ -54,13 +67,13 @@ std::vector<ArraySpec> infer(const Mel& settings, std::span<const ArraySpec> inp
       "mel: `fmin` is {} and `fmax` {}; fmin must be below fmax, and fmax at most half "
       "of `sample_rate`, {}.",
       settings.fmin, highest(settings), settings.sample_rate / 2);
-  return mel_matmul(settings, inputs[0]).infer(inputs);
+  Dims out = shape;
+  out[shape.rank - 1] = settings.n_mels;
+  return {{dtype, out}};
 }
 
-Fusion fuses(const void* settings, const Problem& problem, DeviceKind device) {
-  const Op product = mel_matmul(*static_cast<const Mel*>(settings), problem.inputs[0]);
-  const auto says = product.entry().def.fuses;
-  return says == nullptr ? Fusion{} : says(product.raw_settings(), problem, device);
+Fusion fuses(const void*, const Problem&, DeviceKind) {
+  return {.prologue = true, .epilogue = true};
 }
 
 bool mixes_samples(const void*, std::span<const ArraySpec> inputs) {
@@ -98,13 +111,9 @@ void Mel::fields(FieldVisitor& visitor) {
                      "number of frequencies.",
               .min = 2},
              n_fft);
-  visitor.on({.name = "compute",
-              .doc = "What f32 is rounded to before it is multiplied; see `matmul`.",
-              .alias = "compute_dtype"},
-             compute);
 }
 
-std::vector<double> mel_filters(const Mel& settings, std::int64_t bins) {
+MelSides mel_sides(const Mel& settings, std::int64_t bins) {
   const auto bands = static_cast<std::size_t>(settings.n_mels);
   const double low = mel_of(settings.fmin, settings.scale);
   const double high = mel_of(highest(settings), settings.scale);
@@ -115,29 +124,49 @@ std::vector<double> mel_filters(const Mel& settings, std::int64_t bins) {
   }
   const double hz_per_bin =
       settings.sample_rate / static_cast<double>(transform_length(settings, bins));
-  std::vector<double> filters;
-  filters.reserve(static_cast<std::size_t>(bins) * bands);
-  for (std::int64_t k = 0; k < bins; ++k) {
-    const double hz = static_cast<double>(k) * hz_per_bin;
-    for (std::size_t m = 0; m < bands; ++m) {
-      const double begin = corners[m], peak = corners[m + 1], end = corners[m + 2];
-      const double weight =
-          std::max(0.0, std::min((hz - begin) / (peak - begin), (end - hz) / (end - peak)));
-      filters.push_back(settings.norm == MelNorm::slaney ? weight * 2 / (end - begin) : weight);
+  const auto height = [&](std::size_t band) {
+    return settings.norm == MelNorm::slaney ? 2 / (corners[band + 2] - corners[band]) : 1;
+  };
+  MelSides sides;
+  sides.weights.resize(static_cast<std::size_t>(bins));
+  std::int64_t k = 0;
+  for (std::size_t i = 0; i < corners.size(); ++i) {
+    for (; k < bins && static_cast<double>(k) * hz_per_bin < corners[i]; ++k) {
+      if (i == 0) continue;
+      const double hz = static_cast<double>(k) * hz_per_bin, begin = corners[i - 1],
+                   width = corners[i] - begin;
+      MelSides::Weights& weights = sides.weights[static_cast<std::size_t>(k)];
+      if (i >= 2) weights.falling = (corners[i] - hz) / width * height(i - 2);
+      if (i <= bands) weights.rising = (hz - begin) / width * height(i - 1);
+    }
+    sides.corners.push_back(k);
+  }
+  return sides;
+}
+
+MelSides mel_sides(const Mel& settings, const ArraySpec& x) {
+  MelSides sides = mel_sides(settings, x.shape[x.shape.rank - 1]);
+  if (x.dtype == Dtype::f64) return sides;
+  for (auto& [falling, rising] : sides.weights) {
+    falling = as_f32(falling);
+    rising = as_f32(rising);
+  }
+  return sides;
+}
+
+std::vector<double> mel_filters(const Mel& settings, std::int64_t bins) {
+  const MelSides sides = mel_sides(settings, bins);
+  const std::int64_t bands = settings.n_mels;
+  std::vector<double> filters(static_cast<std::size_t>(bins * bands));
+  for (std::int64_t i = 0; i <= bands; ++i) {
+    const auto corner = sides.corners.begin() + i;
+    for (std::int64_t k = corner[0]; k < corner[1]; ++k) {
+      const auto [falling, rising] = sides.weights[static_cast<std::size_t>(k)];
+      if (i > 0) filters[static_cast<std::size_t>(k * bands + i - 1)] = falling;
+      if (i < bands) filters[static_cast<std::size_t>(k * bands + i)] = rising;
     }
   }
   return filters;
-}
-
-Op mel_matmul(const Mel& settings, const ArraySpec& x) {
-  const std::int64_t bins = x.shape[x.shape.rank - 1];
-  const std::vector<double> filters = mel_filters(settings, bins);
-  const Dims shape{bins, settings.n_mels};
-  Matmul product{.compute = settings.compute, .dtype = x.dtype};
-  product.other = x.dtype == Dtype::f64
-                      ? Array::from(shape, filters)
-                      : Array::from(shape, std::vector<float>(filters.begin(), filters.end()));
-  return Op::with(find_op("matmul"), product);
 }
 
 OpDef mel_def() {
