@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include <forebay/array/cuda/kernel.h>
+#include <forebay/array/require.h>
+#include <forebay/ops/expr/device_code.h>
+#include <forebay/ops/histogram/count_shape.h>
+#include <forebay/ops/tally/bins.h>
+#include <forebay/ops/tally/tally.h>
+
+namespace forebay::embedded {
+extern const char* const slices_cu;
+extern const char* const histogram_runs_cu;
+extern const char* const tally_cu;
+}  // namespace forebay::embedded
+
+namespace forebay {
+namespace {
+
+constexpr std::int64_t kMostBlocks = 1 << 20;       // of a grid; the kernel loops over the rest
+constexpr std::int64_t kSharedCounters = 8 * 1024;  // of a block: several blocks fit
+
+/// Copies of the counters of values of 8 bits: a lane each, where that does not take too many.
+std::int64_t copies_of(Dtype x, std::int64_t columns, std::int64_t bins) {
+  if (size_of(x) > 1) return 0;
+  std::int64_t copies = 32;
+  while (copies > 1 && copies * columns * bins > kSharedCounters)
+    copies /= 2;
+  return copies;
+}
+
+class TallyCuda final : public Body {
+ public:
+  TallyCuda(const Tally& settings, const Problem& problem, const Context& context)
+      : slices_(slices_of(problem.inputs[0].shape,
+                          tally_detail::counted_axes(settings, problem.inputs[0].shape))),
+        load_(expr::device_load("LoadX", problem.load(0), context)) {
+    const Dtype x = problem.inputs[0].dtype;
+    const TallyBins bins(x, settings.bits);
+    const histogram_detail::CountShape shape = histogram_detail::extremes_shape(slices_, x);
+    tiling_ = shape.tiling;
+    block_ = static_cast<unsigned>(shape.block);
+    const std::int64_t copies = copies_of(x, tiling_.chunk, bins.count());
+    shared_bytes_ =
+        static_cast<std::size_t>(copies * tiling_.chunk * bins.count()) * sizeof(std::uint32_t);
+
+    std::vector<std::string> options = shape.options();
+    const auto option = [&](const char* name, std::int64_t value) {
+      options.push_back(fmt::format("-D{}={}", name, value));
+    };
+    option("BINS", bins.count());
+    option("LEADING", bins.bits());
+    option("LOW", bins.low_digits());
+    option("SQUARE", bins.square_digits());
+    option("COUNTED", copies);
+    kernel_ = cuda::load_kernel(
+        {"tally",
+         expr::kPackText + load_.text + embedded::slices_cu + "using Value = LoadX::Value;\n" +
+             embedded::histogram_runs_cu + embedded::tally_cu,
+         options},
+        context.device());
+  }
+
+  void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
+           const Launch& launch) override {
+    for (const ArrayView& output : outputs) {
+      if (output.data != nullptr) fill_bytes(output, 0, launch.stream);
+    }
+    const std::int64_t blocks = std::min(tiling_.units(slices_), kMostBlocks);
+    kernel_->launch(
+        launch.stream, {static_cast<unsigned>(blocks)}, {block_}, shared_bytes_,
+        {load_.parameter(inputs).data(), &outputs[0].data, &outputs[1].data, &slices_, &tiling_});
+  }
+
+ private:
+  Slices slices_;
+  Tiling tiling_;
+  unsigned block_ = 0;
+  std::size_t shared_bytes_ = 0;
+  expr::DeviceCode load_;
+  std::shared_ptr<const cuda::Kernel> kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Body> tally_cuda(const Op& op, const Problem& problem, const Context& context) {
+  return std::make_unique<TallyCuda>(op.settings<Tally>(), problem, context);
+}
+
+}  // namespace forebay
