@@ -46,6 +46,11 @@ struct Sampling {
   Array weights = {};
 };
 
+/// Positions begin..end-1 of an order.
+struct Positions {
+  std::int64_t begin = 0, end = 0;
+};
+
 /// What was asked for: the whole pipeline, unresolved. Plain data, from a file or from the builder.
 struct Spec {
   std::string name = "pipeline";
@@ -61,6 +66,7 @@ struct Spec {
   Sampling sampling;
   std::optional<Array> subset;  ///< the samples that take part, [count] integers; else all
   std::optional<Split> split;   ///< of those, the part that takes part
+  std::optional<Positions> positions;  ///< of their order, what an epoch has; else all
   Shard shard;
   LastBatchPolicy last_batch_policy = LastBatchPolicy::partial;
   bool fuse = true;  ///< false: each stage is a step of its own, to look for a difference

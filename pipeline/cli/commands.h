@@ -13,12 +13,13 @@ namespace forebay::cli {
 int check(const Arguments& arguments);
 int plan(const Arguments& arguments);
 int run(const Arguments& arguments);
+int fit(const Arguments& arguments);
 int explain(const Arguments& arguments);
 int ops(const Arguments& arguments);
 int schema(const Arguments& arguments);
 
-/// The spec that the arguments ask for; notes go to stderr.
-Spec load(const Arguments& arguments, Presence presence);
+/// The spec that the arguments ask for, of all stages or so many; notes go to stderr.
+Spec load(const Arguments& arguments, Presence presence, std::optional<std::int64_t> stages = {});
 
 /// Columns under a line of titles, as wide as their widest cell.
 std::string table(const std::vector<std::string>& titles,

@@ -48,6 +48,11 @@ Json bounded(const char* type, const Field& field) {
   return schema;
 }
 
+/// Or what `forebay fit` has found: `stats.yaml#image.mean`.
+Json or_reference(const Json& schema) {
+  return {{"anyOf", Json::array({schema, {{"type", "string"}, {"pattern", ".#."}}})}};
+}
+
 Json setting_schema(const Setting& setting) {
   const Field& field = setting.field;
   Json schema;
@@ -56,11 +61,11 @@ Json setting_schema(const Setting& setting) {
       schema = {{"type", "boolean"}};
       break;
     case Setting::Type::integer:
-      schema = bounded("integer", field);
+      schema = or_reference(bounded("integer", field));
       break;
     case Setting::Type::real:
     case Setting::Type::number:
-      schema = bounded("number", field);
+      schema = or_reference(bounded("number", field));
       break;
     case Setting::Type::text:
     case Setting::Type::array:
@@ -74,13 +79,16 @@ Json setting_schema(const Setting& setting) {
       schema = one_of(setting.choices);
       break;
     case Setting::Type::integers:
-      schema = one_or_list(bounded("integer", field));
+      schema = one_or_list(or_reference(bounded("integer", field)));
       break;
     case Setting::Type::reals:
-      schema = one_or_list(bounded("number", field));
+      schema = one_or_list(or_reference(bounded("number", field)));
       break;
   }
-  if (setting.optional) schema = {{"anyOf", Json::array({schema, {{"type", "null"}}})}};
+  if (setting.optional) {
+    if (!schema.contains("anyOf")) schema = {{"anyOf", Json::array({schema})}};
+    schema["anyOf"].push_back({{"type", "null"}});
+  }
   schema["description"] = field.doc;
   return schema;
 }

@@ -16,6 +16,8 @@ int dispatch(const forebay::cli::Arguments& arguments) {
       return cli::plan(arguments);
     case Command::run:
       return cli::run(arguments);
+    case Command::fit:
+      return cli::fit(arguments);
     case Command::explain:
       return cli::explain(arguments);
     case Command::ops:

@@ -10,7 +10,8 @@ namespace forebay::cli {
 
 using std::chrono::duration;
 
-Progress::Progress(std::int64_t total) : total_(total), terminal_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::int64_t total, Unit unit)
+    : total_(total), unit_(unit), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 /// An error message that follows starts on a line of its own.
 Progress::~Progress() {
@@ -27,7 +28,7 @@ void Progress::on_batch(std::int64_t epoch, std::int64_t rows) {
   ++batches_;
   samples_ += rows;
   const double since = duration<double>(Clock::now() - shown_).count();
-  if (terminal_ ? since > 0.1 || batches_ == total_ : since > 10) {
+  if (terminal_ ? since > 0.1 || done() == total_ : since > 10) {
     shown_ = Clock::now();
     terminal_ ? draw_bar() : print_line();
   }
@@ -37,19 +38,24 @@ void Progress::on_epoch_end() {
   if (!terminal_) print_line();
 }
 
+std::string Progress::text() const {
+  return fmt::format("{} of {} {}, {:.0f} samples/s", done(), total_,
+                     unit_ == Unit::batches ? "batches" : "samples", rate());
+}
+
 void Progress::print_line() {
-  fmt::print(stderr, "epoch {}: {} of {} batches, {:.0f} samples/s\n", epoch_, batches_, total_,
-             rate());
+  const std::string epoch = unit_ == Unit::batches ? fmt::format("epoch {}: ", epoch_) : "";
+  fmt::print(stderr, "{}{}\n", epoch, text());
 }
 
 void Progress::draw_bar() {
   constexpr std::int64_t kWidth = 30;
   const auto full =
-      static_cast<std::size_t>(total_ > 0 ? std::min(kWidth, batches_ * kWidth / total_) : 0);
+      static_cast<std::size_t>(total_ > 0 ? std::min(kWidth, done() * kWidth / total_) : 0);
+  const std::string epoch = unit_ == Unit::batches ? fmt::format("epoch {}, ", epoch_) : "";
   // Erases what a longer line before it left.
-  fmt::print(stderr, "\r[{}{}] epoch {}, {} of {} batches, {:.0f} samples/s\033[K",
-             std::string(full, '#'), std::string(kWidth - full, '.'), epoch_, batches_, total_,
-             rate());
+  fmt::print(stderr, "\r[{}{}] {}{}\033[K", std::string(full, '#'), std::string(kWidth - full, '.'),
+             epoch, text());
   std::fflush(stderr);
   drawn_ = true;
 }

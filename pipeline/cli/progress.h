@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace forebay::cli {
 
@@ -9,8 +10,9 @@ namespace forebay::cli {
 /// and one every ten seconds.
 class Progress {
  public:
-  /// `total`: batches that will come, in all.
-  explicit Progress(std::int64_t total);
+  enum class Unit : std::uint8_t { batches, samples };
+  /// `total`: batches that will come, in all; or samples, of one epoch.
+  explicit Progress(std::int64_t total, Unit unit = Unit::batches);
   ~Progress();
 
   void on_batch(std::int64_t epoch, std::int64_t rows);
@@ -21,8 +23,11 @@ class Progress {
   void print_line();
   void draw_bar();
   double rate() const;
+  std::int64_t done() const { return unit_ == Unit::batches ? batches_ : samples_; }
+  std::string text() const;
 
   std::int64_t total_;
+  Unit unit_;
   bool terminal_;
   std::int64_t epoch_ = 0, batches_ = 0, samples_ = 0;
   Clock::time_point begin_ = Clock::now(), shown_ = begin_;

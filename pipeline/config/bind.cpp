@@ -7,6 +7,7 @@
 #include <forebay/pipeline/config/bind_order.h>
 #include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/config/map_reader.h>
+#include <forebay/pipeline/config/references.h>
 #include <forebay/pipeline/config/scalar.h>
 #include <forebay/pipeline/config/settings.h>
 
@@ -55,12 +56,16 @@ class PipelineBinder {
     }
     bind_source();
     bind_stages();
-    if (const Node* output = reader_.find("output")) spec_.output_position = output->position;
-    reader_.read_words("output", spec_.output);
+    if (!options_.stages) bind_output();
     return {std::move(spec_), report_.mistakes() == before};
   }
 
  private:
+  void bind_output() {
+    if (const Node* output = reader_.find("output")) spec_.output_position = output->position;
+    reader_.read_words("output", spec_.output);
+  }
+
   void bind_version() {
     std::int64_t version = 1;
     if (reader_.require("version", "1") == nullptr || !reader_.read_into("version", version) ||
@@ -177,8 +182,15 @@ class PipelineBinder {
       return reader_.wrong("stages", *node,
                            "it must be a list of maps such as {op: clip, min: -3, max: 3}");
     }
+    const auto count = static_cast<std::int64_t>(node->items.size());
+    const std::int64_t wanted = options_.stages.value_or(count);
+    if (wanted > count)
+      reader_.mistake(
+          node->position,
+          fmt::format("the first {} stages were asked for, but it has {}.", wanted, count));
     for (const Node& item : node->items) {
       const int number = static_cast<int>(&item - node->items.data()) + 1;
+      if (number > wanted) break;
       if (auto stage = bind_stage(item, number, folder_, options_.presence, report_))
         spec_.stages.push_back(std::move(*stage));
     }
@@ -234,8 +246,11 @@ std::optional<StageSpec> bind_stage(const Node& node, int number, const std::str
   std::vector<MapReader::Name> names = setting_names(entry->def);
   for (auto& name : MapReader::names(stage_keys()))
     names.push_back(std::move(name));
-  MapReader reader(node, std::move(names), fmt::format("{} ({}): ", title, entry->def.name),
-                   report);
+  const std::string prefix = fmt::format("{} ({}): ", title, entry->def.name);
+  References references(folder);
+  const Node resolved = with_statistics(node, entry->def, prefix, references, report);
+  if (report.mistakes() != before) return std::nullopt;
+  MapReader reader(resolved, std::move(names), prefix, report);
 
   StageSpec stage{.op = Op(*entry, bind_settings(entry->def, reader, folder)),
                   .inputs = {},

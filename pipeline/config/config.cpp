@@ -8,12 +8,12 @@
 
 #include <forebay/array/require.h>
 #include <forebay/pipeline/config/bind.h>
+#include <forebay/pipeline/config/text_file.h>
 #include <forebay/pipeline/plan.h>
 
 namespace forebay {
-namespace {
 
-std::string text_of_file(const std::string& path) {
+std::string config::text_of_file(const std::string& path) {
   FOREBAY_REQUIRE(!std::filesystem::is_directory(path), io, "{}: it is a folder; give a YAML file.",
                   path);
   std::ifstream file(path, std::ios::binary);
@@ -23,6 +23,8 @@ std::string text_of_file(const std::string& path) {
   FOREBAY_REQUIRE(!file.bad(), io, "{}: cannot be read: {}.", path, std::strerror(errno));
   return std::move(text).str();
 }
+
+namespace {
 
 /// What compiling finds beside the mistakes of the file itself.
 std::string compile_mistakes(Spec spec) {
@@ -38,7 +40,7 @@ std::string compile_mistakes(Spec spec) {
 
 Spec load_spec(const std::string& path, const LoadOptions& options) {
   config::Report report;
-  const config::Node root = config::parse_yaml(text_of_file(path), path);
+  const config::Node root = config::parse_yaml(config::text_of_file(path), path);
   config::Bound bound = config::bind_pipeline(
       root, std::filesystem::path(path).parent_path().string(), options, report);
   if (report.mistakes() > 0)

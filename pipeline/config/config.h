@@ -14,6 +14,8 @@ struct LoadOptions {
   std::optional<Device> device{};             ///< overrides the file's own
   Presence presence = Presence::required;     ///< of the devices that the file names
   std::vector<std::string>* notes = nullptr;  ///< gets a line for each alias that was used
+  /// Only so many stages from the first; the others, and `output`, are not read.
+  std::optional<std::int64_t> stages{};
 };
 
 /// Reads a pipeline from a YAML file; its data files are opened, their paths relative to

@@ -48,7 +48,12 @@ class Declaration {
       right &= attempt("sampling", spec_.sampling_position, [&] { result = drawn(); });
     }
     if (!right) return nullptr;
-    return members_ == nullptr ? result : order_of_members(std::move(result), members_);
+    if (members_ != nullptr) result = order_of_members(std::move(result), members_);
+    right = attempt("positions", spec_.position, [&] {
+      if (const auto& given = spec_.positions)
+        result = order_of_positions(std::move(result), given->begin, given->end);
+    });
+    return right ? result : nullptr;
   }
 
  private:

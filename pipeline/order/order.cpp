@@ -133,6 +133,24 @@ class OrderOfMembers final : public Order {
   MembersPtr members_;
 };
 
+class OrderOfPositions final : public Order {
+ public:
+  OrderOfPositions(OrderPtr order, std::int64_t begin, std::int64_t end)
+      : order_(std::move(order)), begin_(begin), end_(end) {}
+  std::int64_t length() const override { return end_ - begin_; }
+  std::string describe() const override {
+    return fmt::format("{}, positions {} to {}", order_->describe(), begin_, end_ - 1);
+  }
+  void samples(std::int64_t epoch, std::int64_t first,
+               std::span<std::int64_t> indices) const override {
+    order_->samples(epoch, begin_ + first, indices);
+  }
+
+ private:
+  OrderPtr order_;
+  std::int64_t begin_, end_;
+};
+
 }  // namespace
 
 OrderPtr source_order(std::int64_t size) { return std::make_shared<SourceOrder>(size); }
@@ -167,6 +185,12 @@ OrderPtr weighted_order(std::vector<double> weights, std::int64_t length, std::u
 
 OrderPtr order_of_members(OrderPtr order, MembersPtr members) {
   return std::make_shared<OrderOfMembers>(std::move(order), std::move(members));
+}
+
+OrderPtr order_of_positions(OrderPtr order, std::int64_t begin, std::int64_t end) {
+  FOREBAY_REQUIRE(begin >= 0 && begin <= end && end <= order->length(), invalid,
+                  "there are no positions {} to {} among {}.", begin, end - 1, order->length());
+  return std::make_shared<OrderOfPositions>(std::move(order), begin, end);
 }
 
 }  // namespace forebay

@@ -42,5 +42,7 @@ OrderPtr drawn_order(std::int64_t size, std::int64_t length, std::uint64_t seed)
 OrderPtr weighted_order(std::vector<double> weights, std::int64_t length, std::uint64_t seed);
 /// `order` over the numbers of `members`, as samples.
 OrderPtr order_of_members(OrderPtr order, MembersPtr members);
+/// Positions begin..end-1 of `order`. Errors: invalid for those that it has not.
+OrderPtr order_of_positions(OrderPtr order, std::int64_t begin, std::int64_t end);
 
 }  // namespace forebay

@@ -1,0 +1,110 @@
+// The command `fit`: one pass over a file's data, or partial states put together.
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <forebay/array/cuda/kernel.h>
+#include <forebay/array/require.h>
+#include <forebay/pipeline/cli/commands.h>
+#include <forebay/pipeline/cli/progress.h>
+#include <forebay/pipeline/config/text_file.h>
+#include <forebay/pipeline/fit.h>
+
+namespace forebay::cli {
+namespace {
+
+/// Whole or not at all: a state that a killed run leaves behind is the one before.
+void write_file(const std::string& path, const std::string& text) {
+  const std::string part = path + ".part";
+  std::ofstream file(part, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file.good()) std::filesystem::rename(part, path, error);
+  FOREBAY_REQUIRE(file.good() && !error, io, "{}: it cannot be written.", path);
+}
+
+FitPartial read_partial(const std::string& path) {
+  return FitPartial::from_json(config::text_of_file(path), path);
+}
+
+/// "0/3".
+Shard read_shard(const std::string& text) {
+  Shard shard;
+  const char* const end = text.data() + text.size();
+  const auto [mark, wrong] = std::from_chars(text.data(), end, shard.shard_id);
+  bool right = wrong == std::errc() && mark != end && *mark == '/';
+  if (right) {
+    const auto [last, wrong_too] = std::from_chars(mark + 1, end, shard.num_shards);
+    right = wrong_too == std::errc() && last == end && shard.shard_id >= 0 &&
+            shard.shard_id < shard.num_shards;
+  }
+  FOREBAY_REQUIRE(right, invalid,
+                  "--shard is `{}`; it must be a number and how many there are, from 0/3 to 2/3.",
+                  text);
+  return shard;
+}
+
+FitPartial pass(const Arguments& arguments) {
+  const FitArguments& asked = arguments.fit;
+  FOREBAY_REQUIRE(!arguments.file.empty(), invalid,
+                  "fit: there is no file; give a pipeline in YAML, or partial states to --merge.");
+  const std::optional<Shard> shard =
+      asked.shard ? std::optional(read_shard(*asked.shard)) : std::nullopt;
+  std::optional<FitPartial> begun;
+  if (asked.resume && std::filesystem::exists(*asked.partial)) begun = read_partial(*asked.partial);
+
+  cuda::observe_compilation([](const std::string& name, int architecture) {
+    fmt::print(stderr, "compiling kernel {} for sm_{}, once on this machine\n", name, architecture);
+  });
+  std::optional<Progress> progress;
+  std::int64_t before = 0;
+  FitHooks hooks;
+  hooks.on_progress = [&](std::int64_t done, std::int64_t total) {
+    if (!progress) progress.emplace(total, Progress::Unit::samples);
+    progress->on_batch(0, done - before);
+    before = done;
+  };
+  hooks.state_seconds = asked.every;
+  if (asked.partial)
+    hooks.on_state = [&](const FitPartial& partial) {
+      write_file(*asked.partial, partial.to_json());
+    };
+  Spec spec = load(arguments, Presence::required, asked.after);
+  if (shard) spec.shard = *shard;
+  const FitPartial found = fit(spec, asked.settings, hooks, begun ? &*begun : nullptr);
+  if (progress) progress->on_epoch_end();
+  return found;
+}
+
+FitPartial merged(const std::vector<std::string>& files) {
+  std::vector<FitPartial> partials;
+  for (const std::string& file : files)
+    partials.push_back(read_partial(file));
+  return merge(partials);
+}
+
+}  // namespace
+
+int fit(const Arguments& arguments) {
+  const FitArguments& asked = arguments.fit;
+  const FitPartial found = asked.merge.empty() ? pass(arguments) : merged(asked.merge);
+  if (asked.partial && !asked.merge.empty()) write_file(*asked.partial, found.to_json());
+  if (asked.shard || (asked.partial && found.samples_done() < found.samples())) {
+    fmt::print(stderr, "{}: {} of {} samples; put all parts together with --merge\n",
+               *asked.partial, found.samples_done(), found.samples());
+    return kOk;
+  }
+  const FitReport report = finish(found, asked.report);
+  const std::string text = arguments.json ? to_json(report) : to_yaml(report);
+  if (asked.output) {
+    write_file(*asked.output, text);
+  } else {
+    fmt::print("{}", text);
+  }
+  return kOk;
+}
+
+}  // namespace forebay::cli

@@ -1,0 +1,363 @@
+#include <forebay/pipeline/fit.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "kit/kit.h"
+#include "kit/oracle.h"
+
+#include <forebay/array/require.h>
+#include <forebay/pipeline/config/config.h>
+#include <forebay/pipeline/pipeline.h>
+
+namespace forebay {
+namespace {
+
+using Quad = __float128;
+
+/// The finite values as quads, ascending.
+std::vector<Quad> finite(const Array& x) {
+  std::vector<Quad> values;
+  dispatch(kit::RealsAndBool{}, x.dtype(), "test", "x", [&]<class T>(Type<T>) {
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      const long double value = kit::exact(x.as<T>()[i]);
+      if (std::isfinite(value)) values.push_back(static_cast<Quad>(value));
+    }
+  });
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+/// Half the distance between doubles at `value`, and a bit.
+Quad half_ulp(double value) {
+  return static_cast<Quad>(std::nextafter(std::fabs(value), INFINITY) - std::fabs(value)) / 2 *
+         (1 + static_cast<Quad>(0x1p-40));
+}
+
+/// mean and std against sums in 113 bits.
+void expect_moments(const FitStatistics& got, const std::vector<Quad>& values) {
+  Quad sum = 0;
+  for (const Quad value : values)
+    sum += value;
+  const auto count = static_cast<Quad>(values.size());
+  const Quad mean = sum / count;
+  Quad squares = 0;
+  for (const Quad value : values)
+    squares += (value - mean) * (value - mean);
+  const Quad off = static_cast<Quad>(got.mean) - mean;
+  EXPECT_LE(static_cast<double>(off < 0 ? -off : off), static_cast<double>(half_ulp(got.mean)));
+  const Quad low = got.std - half_ulp(got.std), high = got.std + half_ulp(got.std);
+  const Quad variance = squares / count;
+  EXPECT_LE(static_cast<double>(low * low), static_cast<double>(variance));
+  EXPECT_GE(static_cast<double>(high * high), static_cast<double>(variance));
+}
+
+void expect_distribution(const FitStatistics& got, const std::vector<Quad>& values,
+                         const std::vector<double>& percentiles) {
+  EXPECT_EQ(got.min, static_cast<double>(values.front()));
+  EXPECT_EQ(got.max, static_cast<double>(values.back()));
+  for (std::size_t i = 0; i < percentiles.size(); ++i) {
+    const double place = static_cast<double>(values.size() - 1) * (percentiles[i] / 100);
+    const auto rank = static_cast<std::size_t>(place);
+    const Quad below = values[rank], above = values[std::min(rank + 1, values.size() - 1)];
+    const auto want = static_cast<double>(below + (above - below) * (place - std::floor(place)));
+    EXPECT_LE(std::fabs(got.percentiles[i] - want),
+              got.percentile_errors[i] + 1e-15 * std::fabs(want))
+        << percentiles[i];
+  }
+  ASSERT_EQ(got.edges.size(), got.counts.size() + 1);
+  std::vector<std::int64_t> counts(got.counts.size());
+  for (const Quad value : values) {
+    std::size_t bin = 0;
+    while (bin + 1 < counts.size() && value >= static_cast<Quad>(got.edges[bin + 1]))
+      ++bin;
+    EXPECT_GE(value, static_cast<Quad>(got.edges[bin]));
+    EXPECT_LE(value, static_cast<Quad>(got.edges[bin + 1]));
+    ++counts[bin];
+  }
+  EXPECT_EQ(got.counts, counts);
+}
+
+Array dense(const Array& x) { return kit::to_host(x, kit::context(Device::cpu())); }
+
+class FitTest : public testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override { SKIP_WITHOUT(GetParam()); }
+
+  PipelineBuilder on(const std::vector<std::pair<std::string, Array>>& columns,
+                     std::int64_t batch_size = 7) const {
+    PipelineBuilder builder;
+    builder.source(array_source(columns)).batch_size(batch_size).device(GetParam());
+    return builder;
+  }
+  FitStatistics whole(const Array& x) const {
+    return finish(fit(on({{"x", x}}).spec())).fields.at(0).statistics.at(0);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, FitTest, testing::ValuesIn(kit::devices()), kit::device_name);
+
+TEST_P(FitTest, FindsTheTrueStatisticsOfEveryDtype) {
+  for (const Dtype dtype : kAllDtypes) {
+    if (is_complex(dtype)) continue;
+    const double low = is_unsigned(dtype) || dtype == Dtype::boolean ? 0 : -90;
+    const Array x = kit::random({301, 33}, dtype, 4, low, 110);
+    const FitStatistics got = whole(x);
+    EXPECT_EQ(got.count, x.count());
+    EXPECT_EQ(got.nan + got.inf, 0);
+    SCOPED_TRACE(std::string(name_of(dtype)));
+    expect_moments(got, finite(x));
+    expect_distribution(got, finite(x), FitReportSettings{}.percentiles);
+    for (const double error : got.percentile_errors)
+      EXPECT_LE(error, size_of(dtype) <= 2 || is_integer(dtype) ? 0 : 110.0 / 128);
+  }
+}
+
+TEST_P(FitTest, FindsThemForTheEdgesOfEveryDtype) {
+  for (const Dtype dtype : kAllDtypes) {
+    if (is_complex(dtype)) continue;
+    SCOPED_TRACE(std::string(name_of(dtype)));
+    dispatch(kit::RealsAndBool{}, dtype, "test", "x", [&]<class T>(Type<T>) {
+      const Array x = kit::array_of(kit::edge_values<T>());
+      const FitStatistics got = whole(x);
+      const std::vector<Quad> values = finite(x);
+      EXPECT_EQ(got.count, x.count());
+      EXPECT_EQ(got.count - got.nan - got.inf, static_cast<std::int64_t>(values.size()));
+      EXPECT_EQ(got.nan, is_float(dtype) ? 1 : 0);
+      EXPECT_EQ(got.inf,
+                is_float(dtype) ? x.count() - 1 - static_cast<std::int64_t>(values.size()) : 0);
+      EXPECT_EQ(got.min, static_cast<double>(values.front()));
+      EXPECT_EQ(got.max, static_cast<double>(values.back()));
+      if (dtype != Dtype::f64) expect_moments(got, values);  // whose squares end a quad
+    });
+  }
+}
+
+TEST_P(FitTest, LosesNothingBetweenHugeAndTinyValues) {
+  constexpr double kTiny = 5e-324;
+  const FitStatistics got =
+      whole(Array::from<double>({6}, {1.5e308, 4 * kTiny, -1.5e308, 8 * kTiny, 1e-300, -1e-300}));
+  EXPECT_EQ(got.mean, 2 * kTiny);
+  EXPECT_EQ(got.std, static_cast<double>(static_cast<long double>(1.5e308) / std::sqrt(3.0L)));
+  const FitStatistics near = whole(Array::from<double>({3}, {1e8, std::nextafter(1e8, 2e8), 1e8}));
+  EXPECT_EQ(near.std, static_cast<double>(std::sqrt(2.0L) / 3 * (std::nextafter(1e8, 2e8) - 1e8)));
+  EXPECT_EQ(whole(Array::from<float>({4}, {0.1F, 0.1F, 0.1F, 0.1F})).std, 0);
+}
+
+TEST_P(FitTest, CountsWhatIsNotFinite) {
+  const float nan = NAN, inf = INFINITY;
+  const FitStatistics got = whole(Array::from<float>({7}, {nan, 1, inf, 3, -inf, nan, nan}));
+  EXPECT_EQ(got.count, 7);
+  EXPECT_EQ(got.nan, 3);
+  EXPECT_EQ(got.inf, 2);
+  EXPECT_EQ(got.mean, 2);
+  EXPECT_EQ(got.std, 1);
+  const FitStatistics none = whole(Array::from<float>({2}, {nan, inf}));
+  EXPECT_EQ(none.count, 2);
+  EXPECT_TRUE(std::isnan(none.mean) && std::isnan(none.std) && std::isnan(none.min));
+  EXPECT_TRUE(std::isnan(none.percentiles.at(3)));
+  EXPECT_TRUE(none.counts.empty());
+}
+
+TEST_P(FitTest, HasTheSameBitsHoweverThePassIsCut) {
+  const Array x = kit::random({400, 3, 5}, Dtype::f32, 1), y = kit::random({400}, Dtype::i64, 2);
+  const FitSettings settings{.fields = {"x"}, .channels = 1};
+  const auto pass = [&](std::int64_t batch_size, int threads, int part = 0, int parts = 1) {
+    Spec spec = on({{"x", x}, {"y", y}}, batch_size).num_threads(threads).clip({.min = -3}).spec();
+    spec.shard = {part, parts};
+    return fit(spec, settings);
+  };
+  const std::string want = pass(400, 1).to_json();
+  for (const std::int64_t batch_size : {1, 7, 64, 1000}) {
+    for (const int threads : {1, 2, 5})
+      EXPECT_EQ(pass(batch_size, threads).to_json(), want) << batch_size << ' ' << threads;
+  }
+  for (const int parts : {2, 3, 7}) {
+    std::vector<FitPartial> all;
+    for (int part = 0; part < parts; ++part)
+      all.push_back(pass(9, 2, part, parts));
+    EXPECT_EQ(merge(all).to_json(), want) << parts;
+    std::reverse(all.begin(), all.end());
+    std::swap(all[0], all[1]);
+    EXPECT_EQ(merge(all).to_json(), want) << parts;
+  }
+}
+
+TEST_P(FitTest, GoesOnFromAnyStateOfAnEarlierPass) {
+  const Array x = kit::random({100, 4}, Dtype::f64, 3);
+  const Spec spec = on({{"x", x}}, 8).scale({.factor = 2}).spec();
+  std::vector<std::string> states;
+  const FitHooks hooks{
+      .on_progress = {},
+      .on_state = [&](const FitPartial& partial) { states.push_back(partial.to_json()); },
+      .state_seconds = 0};
+  const std::string want = fit(spec, {}, hooks).to_json();
+  ASSERT_EQ(states.size(), 14U);  // of 13 batches and the end
+  EXPECT_EQ(states.back(), want);
+  for (const std::string& state : states) {
+    const FitPartial begun = FitPartial::from_json(state, "state.json");
+    EXPECT_EQ(begun.to_json(), state);
+    std::int64_t total = 0;
+    const FitHooks count{.on_progress = [&](std::int64_t, std::int64_t all) { total = all; }};
+    EXPECT_EQ(fit(spec, {}, count, &begun).to_json(), want);
+    EXPECT_EQ(total, 100 - begun.samples_done());
+  }
+}
+
+TEST_P(FitTest, TakesFieldsBehindTheStages) {
+  const Array x = kit::random({50, 6}, Dtype::u8, 4, 0, 255), y = kit::random({50}, Dtype::f32, 5);
+  const FitReport report = finish(
+      fit(on({{"x", x}, {"y", y}}, 16).scale({.factor = 0.5}, {.outputs = {"half"}}).spec()));
+  ASSERT_EQ(report.fields.size(), 3U);
+  EXPECT_EQ(report.samples, 50);
+  EXPECT_EQ(report.fields[0].name, "x");
+  EXPECT_EQ(report.fields[1].name, "y");
+  EXPECT_EQ(report.fields[2].name, "half");
+  EXPECT_EQ(report.fields[2].dtype, Dtype::f32);
+  const FitStatistics &full = report.fields[0].statistics[0],
+                      &half = report.fields[2].statistics[0];
+  EXPECT_EQ(half.mean, full.mean / 2);
+  EXPECT_EQ(half.std, full.std / 2);
+  EXPECT_EQ(half.max, full.max / 2);
+}
+
+TEST_P(FitTest, HasStatisticsOfEachChannel) {
+  const Array x = kit::random({20, 4, 5, 3}, Dtype::f32, 6);
+  for (const int axis : {1, 3, -1}) {
+    const FitReport report = finish(fit(on({{"x", x}}).spec(), {.channels = axis}));
+    const int at = axis < 0 ? axis + 4 : axis;
+    EXPECT_EQ(report.fields[0].shape, Dims{x.shape()[at]});
+    for (std::int64_t c = 0; c < x.shape()[at]; ++c) {
+      const FitStatistics got = report.fields[0].statistics.at(static_cast<std::size_t>(c));
+      const FitStatistics want = whole(dense(x.slice(at, c, c + 1)));
+      EXPECT_EQ(got.count, want.count);
+      EXPECT_EQ(got.mean, want.mean);
+      EXPECT_EQ(got.std, want.std);
+      EXPECT_EQ(got.percentiles, want.percentiles);
+      EXPECT_EQ(got.edges, want.edges);
+      EXPECT_EQ(got.counts, want.counts);
+    }
+  }
+}
+
+TEST_P(FitTest, KeepsManyChannelsCoarser) {
+  const Array x = kit::random({30, 1500}, Dtype::f32, 7, 1, 2);
+  const FitReport report = finish(fit(on({{"x", x}}).spec(), {.channels = 1}));
+  const FitStatistics& last = report.fields[0].statistics.back();
+  const std::vector<Quad> values = finite(dense(x.slice(1, 1499, 1500)));
+  expect_moments(last, values);
+  expect_distribution(last, values, report.percentiles);
+}
+
+TEST(FitText, IsTheSameInYamlAndInJson) {
+  const Array x = Array::from<float>({3, 2}, {1, 2, 3, NAN, 5, 2});
+  const FitPartial partial =
+      fit(Pipeline::build().source(array_source({{"x", x}})).device(Device::cpu()).spec(),
+          {.channels = 1});
+  const FitReport report = finish(partial, {.bins = 2, .percentiles = {50, 99.5}});
+  EXPECT_EQ(to_yaml(report),
+            "# Statistics of 3 samples, by `forebay fit`.\n"
+            "x:\n"
+            "  dtype: f32\n"
+            "  count: [3, 3]\n"
+            "  nan: [0, 1]\n"
+            "  inf: [0, 0]\n"
+            "  mean: [3, 2]\n"
+            "  std: [1.632993161855452, 0]\n"
+            "  min: [1, 2]\n"
+            "  max: [5, 2]\n"
+            "  percentiles: {50: [3, 2], 99.5: [4.98, 2]}\n"
+            "  percentile_errors: {50: [0, 0], 99.5: [0, 0]}\n"
+            "  histogram: {edges: [[1, 3, 5], [1.5, 2.5]], counts: [[1, 2], [2]]}\n");
+  EXPECT_EQ(to_json(report),
+            "{\n"
+            "  \"x\": {\n"
+            "    \"dtype\": \"f32\",\n"
+            "    \"count\": [3, 3],\n"
+            "    \"nan\": [0, 1],\n"
+            "    \"inf\": [0, 0],\n"
+            "    \"mean\": [3, 2],\n"
+            "    \"std\": [1.632993161855452, 0],\n"
+            "    \"min\": [1, 2],\n"
+            "    \"max\": [5, 2],\n"
+            "    \"percentiles\": {\"50\": [3, 2], \"99.5\": [4.98, 2]},\n"
+            "    \"percentile_errors\": {\"50\": [0, 0], \"99.5\": [0, 0]},\n"
+            "    \"histogram\": {\"edges\": [[1, 3, 5], [1.5, 2.5]], \"counts\": [[1, 2], [2]]}\n"
+            "  }\n"
+            "}\n");
+}
+
+class FitErrors : public testing::Test {
+ protected:
+  Spec spec() const {
+    return Pipeline::build()
+        .source(array_source(
+            {{"x", kit::random({10, 3}, Dtype::f32, 1)}, {"z", kit::random({10}, Dtype::c64, 2)}}))
+        .batch_size(4)
+        .device(Device::cpu())
+        .spec();
+  }
+  FitPartial part(int number, int of) const {
+    Spec one = spec();
+    one.shard = {number, of};
+    return fit(one);
+  }
+};
+
+TEST_F(FitErrors, SayWhatIsWrongWithTheQuestion) {
+  EXPECT_ERROR(fit(spec(), {.fields = {"xs"}}), invalid,
+               "fit: there is no field `xs` in the source; there are `x`, `z`. Did you mean `x`?");
+  EXPECT_ERROR(fit(spec(), {.fields = {"x", "x"}}), invalid,
+               "fit: the field `x` is named twice; name it once.");
+  EXPECT_ERROR(
+      fit(spec(), {.fields = {"z"}}), invalid,
+      "fit: `z` has dtype c64; statistics are of real numbers. Add an `abs` stage, or name "
+      "other fields.");
+  EXPECT_ERROR(
+      fit(spec(), {.channels = 2}), invalid,
+      "fit: there is no axis 2 for channels in `x` with shape (1, 3); it has axis 1 behind "
+      "the samples. Name the fields that have it.");
+  EXPECT_ERROR(fit(spec(), {.bits = 13}), invalid,
+               "fit: `bits` is 13; it must be between 0 and 12.");
+  const FitPartial all = part(0, 1);
+  EXPECT_ERROR(finish(all, {.bins = 0}), invalid, "fit: `bins` is 0; it must be at least 1.");
+  EXPECT_ERROR(finish(all, {.percentiles = {101}}), invalid,
+               "fit: there is no percentile 101; percentiles are 0 to 100.");
+}
+
+TEST_F(FitErrors, SayWhichSamplesAreMissingOrThereTwice) {
+  EXPECT_ERROR(merge({}), invalid, "fit: there are no parts to put together.");
+  EXPECT_ERROR(finish(part(1, 3)), invalid,
+               "fit: samples 0 to 2 and 6 to 9 of 10 are missing; put the parts of all shards "
+               "together first.");
+  EXPECT_ERROR(merge(std::vector{part(0, 2), part(1, 3)}), invalid,
+               "fit: samples 3 to 4 are in two of the parts; each sample counts once. Leave one of "
+               "them out.");
+  const FitPartial coarse = fit(spec(), {.bits = 3});
+  EXPECT_ERROR(merge(std::vector{part(0, 1), coarse}), invalid,
+               "fit: these are of different data, stages or settings: `10 samples, as the source "
+               "has them, of x f32 (3,), z "
+               "c64 (); fit of x f32 () bits 7` and `10 samples, as the source has them, of x f32 "
+               "(3,), z c64 (); fit of x "
+               "f32 () bits 3`. Only parts of one fit can be put together.");
+}
+
+TEST_F(FitErrors, RefuseWhatIsNoState) {
+  const std::string good = part(0, 1).to_json();
+  const std::string refused = "p.json: it is no state of `forebay fit`, or one of another version.";
+  for (const auto& [old, made] : {std::pair{"\"forebay_fit\": 1", "\"forebay_fit\": 2"},
+                                  {"\"samples\"", "\"sample\""},
+                                  {"\"table\": \"", "\"table\": \"fffff:1 1 1,"},
+                                  {"\"table\": \"", "\"table\": \"1:1 1"},
+                                  {"\"table\": \"", "\"table\": \"x"},
+                                  {"\"shape\": []", "\"shape\": [2]"},
+                                  {"[0, 10]", "[0]"},
+                                  {"\"bits\": 7", "\"bits\": 99"}}) {
+    std::string bad = good;
+    bad.replace(bad.find(old), std::string(old).size(), made);
+    EXPECT_ERROR(FitPartial::from_json(bad, "p.json"), invalid, refused);
+  }
+}
+
+}  // namespace
+}  // namespace forebay

@@ -1,0 +1,343 @@
+// One pass: the pipeline with a stage of tally behind each field, whose tables are added up on the
+// device and come to the host once in a while.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include <forebay/array/require.h>
+#include <forebay/ops/lazy.h>
+#include <forebay/ops/tally/tally.h>
+#include <forebay/ops/visitors.h>
+#include <forebay/pipeline/fit/state.h>
+#include <forebay/pipeline/mistakes.h>
+#include <forebay/pipeline/pipeline.h>
+
+namespace forebay {
+namespace {
+
+using fit_detail::FieldTables;
+using fit_detail::Wide;
+
+constexpr std::int64_t kTableBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kBatchBytes = std::int64_t{32} << 20;
+/// Values whose digits, of 32 bits each, an i64 holds the sum of.
+constexpr std::int64_t kMostValues = (std::int64_t{1} << 31) - 1;
+
+/// What of a field is tallied.
+struct Target {
+  FieldTables field;
+  Tally tally;
+  std::int64_t values = 1;  ///< of a sample, in one channel
+};
+
+std::string table_of(const std::string& field) { return field + ".table"; }
+std::string extremes_of(const std::string& field) { return field + ".extremes"; }
+
+/// The finest that 64 MiB of tables allow.
+std::int64_t finest_bits(Dtype dtype, std::int64_t channels) {
+  std::int64_t bits = TallyBins(dtype, {}).bits();
+  for (; bits > 0; --bits) {
+    const TallyBins bins(dtype, bits);
+    if (channels * bins.count() * bins.words() * 8 <= kTableBytes) break;
+  }
+  return bits;
+}
+
+std::string axes_behind_samples(const Dims& shape) {
+  if (shape.rank < 2) return "it has no axis behind the samples";
+  if (shape.rank == 2) return "it has axis 1 behind the samples";
+  return fmt::format("it has axes 1 to {} behind the samples", shape.rank - 1);
+}
+
+Target make_target(const std::string& name, const ArraySpec& spec, const FitSettings& settings) {
+  FOREBAY_REQUIRE(!is_complex(spec.dtype), invalid,
+                  "fit: `{}` has dtype {}; statistics are of real numbers. Add an `abs` stage, or "
+                  "name other fields.",
+                  name, name_of(spec.dtype));
+  Target target;
+  target.field.name = name;
+  target.field.dtype = spec.dtype;
+  std::vector<std::int64_t> counted;
+  const Dims& shape = spec.shape;
+  std::int64_t kept = -1;
+  if (settings.channels) {
+    kept = *settings.channels < 0 ? *settings.channels + shape.rank : *settings.channels;
+    const bool there = kept > 0 && kept < shape.rank;
+    FOREBAY_REQUIRE(there, invalid,
+                    "fit: there is no axis {} for channels in `{}` with shape {}; {}. Name the "
+                    "fields that have it.",
+                    *settings.channels, name, to_string(shape), axes_behind_samples(shape));
+    target.field.shape.push_back(shape[static_cast<int>(kept)]);
+  }
+  for (std::int64_t axis = 0; axis < shape.rank; ++axis) {
+    if (axis == kept) continue;
+    counted.push_back(axis);
+    if (axis > 0) target.values *= shape[static_cast<int>(axis)];
+  }
+  const std::int64_t channels = count_of(target.field.shape);
+  target.field.bits = settings.bits ? TallyBins(spec.dtype, settings.bits).bits()
+                                    : finest_bits(spec.dtype, channels);
+  target.field.channels.resize(static_cast<std::size_t>(channels));
+  target.tally = {.bits = target.field.bits, .axes = counted};
+  return target;
+}
+
+/// `spec` with every sample once, in the order of the source, for one process.
+Spec unshuffled(Spec spec) {
+  spec.shuffle = ShuffleMode::none;
+  spec.shuffle_window = 0;
+  spec.sampling = {};
+  spec.shard = {};
+  spec.last_batch_policy = LastBatchPolicy::partial;
+  spec.output.clear();
+  if (spec.stages.empty()) spec.batch_size = 1;  // it means nothing then
+  return spec;
+}
+
+/// The fields of `plan`, of which `settings` asks for some.
+std::vector<Target> find_targets(const Plan& plan, const FitSettings& settings) {
+  std::vector<std::string> names;
+  for (const PlanOutput& output : plan.outputs)
+    names.push_back(output.name);
+  std::vector<Target> targets;
+  const auto spec_of = [&](const PlanOutput& output) {
+    return plan.values[static_cast<std::size_t>(output.value)].spec;
+  };
+  for (const std::string& wanted : settings.fields) {
+    const auto found = std::find(names.begin(), names.end(), wanted);
+    FOREBAY_REQUIRE(
+        found != names.end(), invalid, "fit: there is no field `{}` {}; there are {}.{}", wanted,
+        plan.spec->stages.empty() ? "in the source"
+                                  : fmt::format("behind stage {}", plan.spec->stages.size()),
+        quoted(names), did_you_mean(wanted, names));
+    FOREBAY_REQUIRE(std::count(settings.fields.begin(), settings.fields.end(), wanted) == 1,
+                    invalid, "fit: the field `{}` is named twice; name it once.", wanted);
+    const PlanOutput& output = plan.outputs[static_cast<std::size_t>(found - names.begin())];
+    targets.push_back(make_target(wanted, spec_of(output), settings));
+  }
+  if (!settings.fields.empty()) return targets;
+  for (const PlanOutput& output : plan.outputs) {
+    if (!is_complex(spec_of(output).dtype))
+      targets.push_back(make_target(output.name, spec_of(output), settings));
+  }
+  FOREBAY_REQUIRE(!targets.empty(), invalid,
+                  "fit: no field is of real numbers; there are {}. Add an `abs` stage.",
+                  quoted(names));
+  return targets;
+}
+
+/// What must agree for parts to be of one fit.
+std::string about(const Plan& plan, const std::vector<Target>& targets) {
+  const Spec& spec = *plan.spec;
+  const Order& order = plan.sampler->order();
+  std::string text = fmt::format("{} samples, {}, of", order.length(), order.describe());
+  for (const Column& column : spec.source->columns())
+    text += fmt::format("{} {} {} {}", text.back() == 'f' ? "" : ",", column.name,
+                        name_of(column.dtype), to_string(column.shape));
+  for (const StageSpec& stage : spec.stages) {
+    text += "; " + to_string(stage.op);
+    if (!stage.inputs.empty()) text += " of " + quoted(stage.inputs);
+    if (!stage.outputs.empty()) text += " as " + quoted(stage.outputs);
+  }
+  text += "; fit of";
+  for (const Target& target : targets)
+    text += fmt::format("{} {} {} {} bits {}", &target == &targets.front() ? "" : ",",
+                        target.field.name, name_of(target.field.dtype),
+                        to_string(target.field.shape), target.field.bits);
+  return text;
+}
+
+std::int64_t rows_of_batch(const Spec& spec, const FitSettings& settings,
+                           const std::vector<Target>& targets) {
+  if (settings.batch_size > 0) return settings.batch_size;
+  if (!spec.stages.empty()) return spec.batch_size;
+  std::int64_t sample = 1, tables = 0, most = kMostValues;
+  for (const Column& column : spec.source->columns())
+    sample += count_of(column.shape) * static_cast<std::int64_t>(size_of(column.dtype));
+  for (const Target& target : targets) {
+    const TallyBins bins = target.field.bins();
+    tables +=
+        static_cast<std::int64_t>(target.field.channels.size()) * bins.count() * bins.words() * 8;
+    most = std::min(most, kMostValues / std::max<std::int64_t>(1, target.values));
+  }
+  return std::max<std::int64_t>(1, std::min(std::max(kBatchBytes, tables) / sample, most));
+}
+
+/// The pipeline that delivers the tables of `range`.
+Spec tallying(Spec spec, const std::vector<Target>& targets, const Positions& range,
+              std::int64_t batch_size) {
+  spec.positions = range;
+  spec.batch_size = std::min(batch_size, range.end - range.begin);
+  for (const Target& target : targets) {
+    const std::string& name = target.field.name;
+    spec.output.insert(spec.output.end(), {table_of(name), extremes_of(name)});
+    spec.stages.push_back({.op = Op::with(find_op("tally"), target.tally),
+                           .inputs = {name},
+                           .outputs = {table_of(name), extremes_of(name)},
+                           .device = {},
+                           .position = {}});
+  }
+  return spec;
+}
+
+/// The sums of the tables of one field over batches, on the device of the pipeline.
+class Sums {
+ public:
+  Sums(const Target& target, const Context& context) : target_(&target), context_(context) {}
+
+  void add(const Batch& batch) {
+    const Array table = batch[table_of(target_->field.name)];
+    const Array extremes = batch[extremes_of(target_->field.name)];
+    if (values_ == 0) {
+      table_ = copy_to(table, context_);
+      extremes_ = copy_to(extremes, context_);
+    } else {
+      table_ = eval(Lazy(table_) + table, context_);
+      extremes_ = eval(maximum(extremes_, extremes), context_);
+    }
+    values_ += batch.rows() * target_->values;
+  }
+  /// Whether another batch of so many rows might be too much.
+  bool is_full(std::int64_t rows) const {
+    return values_ > kMostValues - std::min(kMostValues, rows * target_->values);
+  }
+
+  /// Moves them to `field`, on the host.
+  void take(FieldTables& field, const Context& host) {
+    if (values_ == 0) return;
+    const Array table = on_host(table_, host), extremes = on_host(extremes_, host);
+    context_.stream.synchronize();
+    values_ = 0;
+    const TallyBins bins = field.bins();
+    const std::int64_t words = bins.words();
+    const auto* at = table.as<std::int64_t>();
+    for (std::size_t c = 0; c < field.channels.size(); ++c) {
+      fit_detail::Channel& channel = field.channels[c];
+      for (std::int64_t bin = 0; bin < bins.count(); ++bin, at += words) {
+        if (at[0] == 0) continue;
+        fit_detail::Words& sums = channel.table[bin];
+        for (std::int64_t i = 0; i < words; ++i)
+          sums[static_cast<std::size_t>(i)] += static_cast<Wide>(at[i]);
+      }
+      for (std::size_t i = 0; i < 2; ++i)
+        channel.extremes[i] =
+            std::max(channel.extremes[i], extremes.as<std::uint64_t>()[2 * c + i]);
+    }
+  }
+
+ private:
+  Array on_host(const Array& array, const Context& host) const {
+    if (!array.device().is_cuda()) return array;
+    const Array target = Array::empty(array.shape(), array.dtype(), host);
+    copy(array.view(), target.view(), context_.stream);
+    return target;
+  }
+
+  const Target* target_;
+  Context context_;
+  Array table_, extremes_;
+  std::int64_t values_ = 0;  ///< of a channel that they are of
+};
+
+/// The pass over some ranges of samples.
+class Pass {
+ public:
+  Pass(const Spec& spec, std::vector<Target> targets, const FitHooks& hooks,
+       FitPartial::State& state, std::int64_t batch_size)
+      : spec_(spec),
+        targets_(std::move(targets)),
+        hooks_(hooks),
+        state_(state),
+        batch_size_(batch_size) {}
+
+  void run(const std::vector<Positions>& ranges) {
+    for (const Positions& range : ranges)
+      total_ += range.end - range.begin;
+    for (const Positions& range : ranges)
+      run(range);
+    if (hooks_.on_state) report();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void run(const Positions& range) {
+    Pipeline pipeline = Pipeline::from_spec(tallying(spec_, targets_, range, batch_size_));
+    const Context context = Context::create(pipeline.device());
+    std::vector<Sums> sums;
+    for (const Target& target : targets_)
+      sums.emplace_back(target, context);
+    Positions done{range.begin, range.begin};
+    const auto take = [&] {
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i].take(state_.fields[i], host_);
+      if (done.end > done.begin) state_.add_done({done});
+      done.begin = done.end;
+    };
+    // Two batches at most wait to be added, so that slots come back.
+    std::array<Event, 2> added{Event::create(pipeline.device()), Event::create(pipeline.device())};
+    std::size_t turn = 0;
+    while (const auto batch = pipeline.next(context.stream)) {
+      added[turn].synchronize();
+      const std::int64_t rows = batch->rows();
+      if (std::any_of(sums.begin(), sums.end(), [&](const Sums& s) { return s.is_full(rows); }))
+        take();
+      for (Sums& sum : sums)
+        sum.add(*batch);
+      context.stream.record(added[turn]);
+      turn = 1 - turn;
+      done.end += rows;
+      done_ += rows;
+      if (hooks_.on_progress) hooks_.on_progress(done_, total_);
+      const std::chrono::duration<double> since = Clock::now() - reported_;
+      if (hooks_.on_state && since.count() >= hooks_.state_seconds) {
+        take();
+        report();
+      }
+    }
+    take();
+  }
+
+  void report() {
+    hooks_.on_state(FitPartial(std::make_shared<const FitPartial::State>(state_)));
+    reported_ = Clock::now();
+  }
+
+  const Spec& spec_;
+  const std::vector<Target> targets_;
+  const FitHooks& hooks_;
+  FitPartial::State& state_;
+  const std::int64_t batch_size_;
+  const Context host_ = Context::create(Device::cpu(), 1);
+  std::int64_t done_ = 0, total_ = 0;
+  Clock::time_point reported_ = Clock::now();
+};
+
+}  // namespace
+
+FitPartial fit(const Spec& spec, const FitSettings& settings, const FitHooks& hooks,
+               const FitPartial* begun) {
+  FOREBAY_REQUIRE(!settings.bits || (*settings.bits >= 0 && *settings.bits <= TallyBins::kMostBits),
+                  invalid, "fit: `bits` is {}; it must be between 0 and {}.", *settings.bits,
+                  TallyBins::kMostBits);
+  const auto plan = compile(std::make_shared<const Spec>(unshuffled(spec)));
+  std::vector<Target> targets = find_targets(*plan, settings);
+  const auto state = std::make_shared<FitPartial::State>();
+  state->about = about(*plan, targets);
+  state->samples = plan->sampler->order().length();
+  for (const Target& target : targets)
+    state->fields.push_back(target.field);
+  if (begun != nullptr) state->add(begun->state());
+
+  const auto bound = [&](std::int64_t shard) {
+    return static_cast<std::int64_t>(static_cast<Wide>(state->samples) * static_cast<Wide>(shard) /
+                                     static_cast<Wide>(spec.shard.num_shards));
+  };
+  const Positions mine{bound(spec.shard.shard_id), bound(spec.shard.shard_id + 1)};
+  const std::int64_t batch_size = rows_of_batch(*plan->spec, settings, targets);
+  Pass(*plan->spec, std::move(targets), hooks, *state, batch_size).run(state->missing(mine));
+  return FitPartial(state);
+}
+
+}  // namespace forebay
