@@ -44,7 +44,7 @@ class LoadedKernel final : public Kernel {
 
  private:
   void launch_array(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
-                    const void* const* arguments) const override {
+                    const void* const* arguments, Start start) const override {
     FOREBAY_REQUIRE(
         stream.device() == device_, invalid,
         "kernel `{}` is loaded on {}, but the stream is on {}; load it for that device.", name_,
@@ -56,6 +56,11 @@ class LoadedKernel final : public Kernel {
     config.blockDim = {block.x, block.y, block.z};
     config.dynamicSmemBytes = shared_bytes;
     config.stream = static_cast<cudaStream_t>(stream.native());
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = start == Start::early && limits(device_).architecture >= 90 ? 1 : 0;
     const cudaError_t status = cudaLaunchKernelExC(&config, kernel_, const_cast<void**>(arguments));
     if (status != cudaSuccess) [[unlikely]] {
       fail_call(status, fmt::format("{}<<<({}, {}, {}), ({}, {}, {}), {}>>>", name_, grid.x, grid.y,
@@ -78,7 +83,8 @@ class CompiledKernel final : public Kernel {
   }
 
  private:
-  void launch_array(const Stream&, Dim3, Dim3, std::size_t, const void* const*) const override {
+  void launch_array(const Stream&, Dim3, Dim3, std::size_t, const void* const*,
+                    Start) const override {
     fail(ErrorKind::invalid,
          "kernel `{}` was loaded while a CompileOnly lived; it cannot be launched.", name_);
   }

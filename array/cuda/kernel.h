@@ -34,19 +34,28 @@ class Kernel {
   /// the launch shape.
   void launch(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
               std::initializer_list<const void*> arguments) const {
-    launch_array(stream, grid, block, shared_bytes, arguments.begin());
+    launch_array(stream, grid, block, shared_bytes, arguments.begin(), Start::behind);
   }
   void launch(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
               const std::vector<const void*>& arguments) const {
-    launch_array(stream, grid, block, shared_bytes, arguments.data());
+    launch_array(stream, grid, block, shared_bytes, arguments.data(), Start::behind);
+  }
+  /// As launch, but the kernel may start while the one before it on `stream` comes to its end, from
+  /// where that one's blocks all have called the prelude's let_next_kernel_start(). It calls
+  /// wait_for_kernel_before() before it touches what that one writes, and in every thread. Before
+  /// compute capability 9.0 it starts behind that one.
+  void launch_early(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
+                    std::initializer_list<const void*> arguments) const {
+    launch_array(stream, grid, block, shared_bytes, arguments.begin(), Start::early);
   }
   /// Blocks of `threads` and `shared_bytes` that one multiprocessor holds at once, times the
   /// multiprocessors.
   virtual int resident_blocks(int threads, std::size_t shared_bytes) const = 0;
 
  protected:
+  enum class Start { behind, early };
   virtual void launch_array(const Stream& stream, Dim3 grid, Dim3 block, std::size_t shared_bytes,
-                            const void* const* arguments) const = 0;
+                            const void* const* arguments, Start start) const = 0;
 };
 
 /// The kernel for `device`: from this process, else from the disk cache, else compiled by NVRTC

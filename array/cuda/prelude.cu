@@ -172,6 +172,20 @@ To wrap_cast(From x) {
 inline i64 grid_thread() { return i64(blockIdx.x) * blockDim.x + threadIdx.x; }
 inline i64 grid_threads() { return i64(gridDim.x) * blockDim.x; }
 
+/// From where all blocks have called this, a kernel launched early (kernel.h) may start.
+inline void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Returns when the kernels before this one are done; what they wrote is then seen, but not through
+/// `const __restrict__` pointers or __ldg, whose loads the compiler may move up.
+inline void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /// `x` of the lane whose number differs in the bits of `mask`; any type of whole 4-byte words.
 template <class T>
 T shuffle_xor(T x, int mask) {

@@ -10,6 +10,7 @@
 
 #include <forebay/array/cuda/backend.h>
 #include <forebay/array/cuda/device.h>
+#include <forebay/array/cuda/graph.h>
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/array/memory.h>
 
@@ -64,6 +65,41 @@ TEST_F(CudaRuntime, LaunchesAKernel) {
   for (auto& value : want)
     value += 7;
   EXPECT_EQ(values(x, context), want);
+}
+
+TEST_F(CudaRuntime, AKernelThatStartsEarlySeesWhatTheOneBeforeWrites) {
+  const KernelSource late{"late_add",
+                          R"(extern "C" __global__ void late_add(i32* x, i64 n, i64 cycles) {
+  let_next_kernel_start();
+  const i64 end = clock64() + cycles;
+  while (clock64() < end) {}
+  for (i64 i = grid_thread(); i < n; i += grid_threads()) ++x[i];
+}
+)",
+                          {}};
+  const KernelSource early{"early_copy",
+                           R"(extern "C" __global__ void early_copy(i32* x, i32* to, i64 n) {
+  wait_for_kernel_before();
+  for (i64 i = grid_thread(); i < n; i += grid_threads()) to[i] = x[i];
+}
+)",
+                           {}};
+  const Context context = kit::context(Device::cuda());
+  const Array x = Array::zeros({1000}, Dtype::i32, context),
+              to = Array::zeros({1000}, Dtype::i32, context);
+  void *const from = x.data(), *const into = to.data();
+  const std::int64_t n = x.count(), cycles = 2'000'000;
+  const auto both = [&] {
+    load_kernel(late, x.device())->launch(context.stream, {8}, {128}, 0, {&from, &n, &cycles});
+    load_kernel(early, x.device())->launch_early(context.stream, {8}, {128}, 0, {&from, &into, &n});
+  };
+  both();
+  both();
+  EXPECT_EQ(values(to, context), std::vector<std::int32_t>(1000, 2));
+  const auto graph = Graph::capture(context.stream, both);
+  graph->launch(context.stream);
+  graph->launch(context.stream);
+  EXPECT_EQ(values(to, context), std::vector<std::int32_t>(1000, 4));
 }
 
 TEST_F(CudaRuntime, LoadsAKernelOnceForAllThreads) {
