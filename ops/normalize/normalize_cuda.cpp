@@ -10,6 +10,8 @@
 namespace forebay::embedded {
 extern const char* const slices_cu;
 extern const char* const normalize_cu;
+extern const char* const normalize_statistics_cu;
+extern const char* const normalize_results_cu;
 extern const char* const normalize_slices_cu;
 extern const char* const normalize_moments_cu;
 extern const char* const normalize_apply_cu;
@@ -29,8 +31,11 @@ constexpr std::int64_t kRegisterBytes = 128;      // of a slice in a thread's re
 constexpr std::int64_t kMostPacks = 16;           // likewise
 constexpr std::int64_t kBusyThreads = 132 << 10;  // below, teams are larger
 constexpr std::int64_t kUnitElements = 32768;     // of a slice that is too long for one block
+constexpr std::int64_t kManyUnits = 1024;         // of one slice
 constexpr std::int64_t kLeastUnit = 4096;
-constexpr std::int64_t kLongRun = 2048;  // elements; shorter runs of a slice share units
+constexpr std::int64_t kMergedAtOnce = 4 * kUnitThreads;  // parts
+constexpr std::int64_t kLongRun = 2048;    // elements; shorter runs of a slice share units
+constexpr std::size_t kMomentsBytes = 24;  // of normalize_statistics.cu's Moments
 constexpr std::int64_t kSharedBytes = 48 << 10;
 constexpr std::int64_t kMostBlocks = 1 << 20;  // of a grid; kernels loop over the rest
 
@@ -50,8 +55,10 @@ struct Work {
   std::int64_t columns = 1, depth = 1;
   std::int64_t chunk = 1, chunks = 1;
   std::int64_t block = 1, blocks = 1, runs = 1;
+  std::int64_t bundle = 1, bundles = 1;
 
-  std::int64_t units() const { return slices.groups * chunks * runs * blocks; }
+  std::int64_t strips() const { return slices.groups * chunks; }
+  std::int64_t units() const { return strips() * runs * blocks; }
   std::int64_t rows() const { return runs == 1 ? slices.length() : slices.rows; }
 };
 static_assert(sizeof(Slices) == 22 * 8, "slices.cu has the same struct");
@@ -84,10 +91,16 @@ struct Road {
   bool ragged = false;  ///< slices begin and end within packs
 
   bool has_columns() const { return work.columns > 1; }
+  /// Slices of a unit.
+  std::int64_t width() const {
+    return has_columns() ? std::min(work.columns, work.chunk * pack) : 1;
+  }
   /// At once on a multiprocessor: as many as leave a thread the registers that it needs, so that the
   /// compiler takes no more.
   int blocks() const {
-    const int at_once = has_columns() ? 512 : whole && !ragged ? kMostThreads : 768;
+    const int at_once = has_columns() && (whole || pack > 4) ? 512
+                        : whole && !ragged && !has_columns() ? kMostThreads
+                                                             : 768;
     return std::max(1, at_once / threads);
   }
 };
@@ -176,10 +189,30 @@ void cut_slices(Road& road, std::int64_t unit) {
     work.runs = work.slices.outer;
     road.linear = true;
   }
-  const std::int64_t lanes = kUnitThreads / work.chunk, each = lanes * road.packs;
+  // Whole rows and whole warps, so that accesses begin where a line of memory does.
+  const auto fitting = static_cast<int>(std::lcm<std::int64_t>(32, work.chunk));
+  road.threads = fitting > kUnitThreads ? kUnitThreads : kUnitThreads / fitting * fitting;
+  road.team = road.threads;
+  const std::int64_t lanes = road.threads / work.chunk, each = lanes * road.packs;
   const std::int64_t batches = std::max<std::int64_t>(1, unit / (each * work.chunk * road.pack));
   work.block = std::min(each * batches, work.rows());
   work.blocks = ceil_div(work.rows(), work.block);
+  const std::int64_t parts = work.runs * work.blocks;
+  work.bundle = 1;
+  while (work.bundle * work.bundle < parts)
+    work.bundle *= 2;
+  if (parts * road.width() <= kMergedAtOnce) work.bundle = parts;
+  work.bundles = ceil_div(parts, work.bundle);
+}
+
+/// Elements of a unit, at most. Where a slice has many units, the last of which end the first
+/// reading while little else is read, half as many; of columns, whose threads end with more to
+/// merge, twice as many.
+std::int64_t most_of_unit(const Road& road) {
+  if (road.has_columns()) return 2 * kUnitElements;
+  const Slices& slices = road.work.slices;
+  const bool many = slices.length() * slices.columns > kManyUnits * kUnitElements;
+  return many ? kUnitElements / 2 : kUnitElements;
 }
 
 /// Whether elements lie in memory in their order, or are the same everywhere.
@@ -216,17 +249,18 @@ Road road_of(const Slices& slices, const ArraySpec& x, const expr::Program& load
     road.threads = road.team = kUnitThreads;
     road.exact = false;
     road.packs = std::min<std::int64_t>(most_packs(road, x.dtype), road.has_columns() ? 4 : 8);
-    cut_slices(road, std::clamp<std::int64_t>(count_of(x.shape) / 1024, kLeastUnit, kUnitElements));
+    cut_slices(road, std::clamp(count_of(x.shape) / 1024, kLeastUnit, most_of_unit(road)));
   }
   road.row_axis = slices.columns == 1 && slices.outer == 1 && x.shape.rank > 0 &&
                   x.shape[x.shape.rank - 1] == slices.rows;
   return road;
 }
 
-/// The same for the second reading: units that a thread's registers hold at once.
+/// The same for the second reading: units of what the registers hold at once, or of columns, each
+/// with a scale of its own, four times that.
 Road applying(Road road) {
   road.packs = std::min<std::int64_t>(road.packs, 4);
-  cut_slices(road, 1);
+  cut_slices(road, road.has_columns() ? 4 * road.threads * road.packs * road.pack : 1);
   return road;
 }
 
@@ -260,8 +294,8 @@ class NormalizeCuda final : public Body {
     void* const done = done_.data();
     moments_kernel_->launch(launch.stream, grid_of(work.units()), block, 0,
                             {load, store, &partials, &scales, &done, &work, &settings_});
-    apply_kernel_->launch(launch.stream, grid_of(apply_road_.work.units()), block, 0,
-                          {load, store, &scales, &apply_road_.work, &settings_});
+    apply_kernel_->launch_early(launch.stream, grid_of(apply_road_.work.units()), block, 0,
+                                {load, store, &scales, &apply_road_.work, &settings_});
   }
 
  private:
@@ -276,7 +310,8 @@ class NormalizeCuda final : public Body {
                     widest(load_.program, problem.stored().dtype));
 
     const std::string text = std::string(expr::kPackText) + load_.text + store_.text +
-                             embedded::slices_cu + embedded::normalize_cu;
+                             embedded::slices_cu + embedded::normalize_cu +
+                             embedded::normalize_statistics_cu + embedded::normalize_results_cu;
     const auto kernel = [&](const char* name, const char* part, const Road& road) {
       std::vector<std::string> options;
       const auto define = [&](const char* key, std::int64_t value) {
@@ -305,8 +340,8 @@ class NormalizeCuda final : public Body {
       apply_road_ = applying(road_);
       moments_kernel_ = kernel("normalize_moments", embedded::normalize_moments_cu, road_);
       apply_kernel_ = kernel("normalize_apply", embedded::normalize_apply_cu, apply_road_);
-      const std::int64_t strips = road_.work.slices.groups * road_.work.chunks;
-      done_ = upload(std::vector<std::uint32_t>(static_cast<std::size_t>(strips)), context);
+      const std::int64_t counters = road_.work.strips() * (road_.work.bundles + 1);
+      done_ = upload(std::vector<std::uint32_t>(static_cast<std::size_t>(counters)), context);
     }
 
     const std::int64_t length = slices.length();
@@ -323,9 +358,8 @@ class NormalizeCuda final : public Body {
   std::int64_t slice_count() const { return road_.work.slices.groups * road_.work.columns; }
   std::size_t partial_bytes() const {
     const Work& work = road_.work;
-    const std::int64_t width =
-        road_.has_columns() ? std::min(work.columns, work.chunk * road_.pack) : 1;
-    return sizeof(Moments) * static_cast<std::size_t>(work.units() * width);
+    return kMomentsBytes *
+           static_cast<std::size_t>((work.units() + work.strips() * work.bundles) * road_.width());
   }
 
   template <class T>

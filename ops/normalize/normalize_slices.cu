@@ -1,4 +1,4 @@
-// normalize.cu comes before this.
+// normalize_results.cu comes before this.
 
 /// Whole slices in registers: one read, one write. In f32 the squares are summed about the slice's
 /// first element in the same pass: sum(d^2) is at most n + 1 times sum((x - mean)^2), so that of 53
@@ -63,15 +63,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     m2 = team_sums(m2, w, walk, shared);
 #endif
+    const auto scale_of = [&](int k) {
+      return Scale{mean[k], divisor_of(m2.at[0][k], known[k].std, q)};
+    };
     Apply apply[kOwn];
     bool fits = true;
 #pragma unroll
     for (int k = 0; k < kOwn; ++k) {
-      apply[k] = Apply(mean[k], divisor_of(m2.at[0][k], known[k].std, q));
+      apply[k] = Apply(scale_of(k));
       fits = fits && apply[k].fits;
     }
-    if (NARROW && !fits) {
-      put_again(packs, walk, apply, known, q);
+    if (!fits) {
+      put_again(packs, walk, scale_of, known, q);
       continue;
     }
 #pragma unroll
