@@ -45,8 +45,9 @@ SlotPool::SlotPool(Settings settings, const Stream& order)
 
 std::unique_ptr<Slot> SlotPool::make_slot() const {
   auto slot = std::make_unique<Slot>(order_);
-  slot->host = block(settings_.host_bytes, settings_.host_memory, order_);
-  if (settings_.device_memory != nullptr) {
+  if (settings_.device_memory == nullptr) {
+    slot->host = block(settings_.host_bytes, settings_.host_memory, order_);
+  } else {
     slot->device = block(settings_.device_bytes, settings_.device_memory, order_);
     slot->copied = Event::create(order_.device());
     slot->ready = Event::create(order_.device());
@@ -62,20 +63,26 @@ SlotPool::Loan SlotPool::acquire() {
   blocked_ += std::chrono::steady_clock::now() - *waiting_since_;
   waiting_since_.reset();
   if (closed_) return {};
+  Loan loan;
   if (!free_.empty()) {
-    std::unique_ptr<Slot> slot = std::move(free_.front());
+    loan = {shared_from_this(), std::move(free_.front())};
     free_.erase(free_.begin());
-    return {shared_from_this(), std::move(slot)};
+  } else {
+    ++slots_;
   }
-  ++slots_;
   lock.unlock();  // allocating may take long
-  try {
-    return {shared_from_this(), make_slot()};
-  } catch (...) {
-    lock.lock();
-    --slots_;
-    throw;
+  if (!loan) {
+    try {
+      loan = {shared_from_this(), make_slot()};
+    } catch (...) {
+      lock.lock();
+      --slots_;
+      throw;
+    }
   }
+  if (loan->host.count() == 0)
+    loan->host = block(settings_.host_bytes, settings_.host_memory, order_);
+  return loan;
 }
 
 void SlotPool::hold() {

@@ -75,7 +75,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     std::unique_ptr<Slot> slot_;
   };
 
-  /// Allocates `ahead` slots and one for a consumer. `order`: see Slot.
+  /// Allocates `ahead` slots and one for a consumer, but for page-locked memory, which takes long:
+  /// a slot gets that when it is first acquired, so that the first batch waits for its own only.
+  /// `order`: see Slot.
   SlotPool(Settings settings, const Stream& order);
 
   /// Waits for a free slot; makes a new one while the consumer holds more than one batch. Empty
