@@ -144,6 +144,7 @@ TEST_F(CudaGraph, WhatCannotBeCapturedIsAnError) {
   EXPECT_TRUE(nested.text.starts_with("CUDA failed at `cudaStreamBeginCapture`: ")) << nested.text;
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
   increment();  // both streams are as good as before
+  side.wait(stream().record());
   increment_on(side);
   side.synchronize();
   EXPECT_EQ(value(), 2);
