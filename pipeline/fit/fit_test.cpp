@@ -249,6 +249,39 @@ TEST_P(FitTest, KeepsManyChannelsCoarser) {
   expect_distribution(last, values, report.percentiles);
 }
 
+TEST_P(FitTest, TellsValuesApartFarFrom0) {
+  // Channels about 1000, 0 and -3e6, and one whose values are all equal.
+  constexpr double kAbout[] = {1000, 0, -3e6, 7.3};
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
+    const Array noise = kit::random({2000, 4}, Dtype::f64, 8, -1, 1);
+    const Array x = kit::generate({2000, 4}, dtype, [&](std::int64_t i) {
+      const double spread = i % 4 == 3 ? 0 : 1;
+      return kAbout[i % 4] + spread * noise.as<double>()[i];
+    });
+    Spec spec = on({{"x", x}}, 300).scale({.factor = 1}).spec();
+    const FitPartial all = fit(spec, {.channels = 1});
+    const FitReport report = finish(all);
+    ASSERT_EQ(report.fields.size(), 1U);
+    for (std::int64_t c = 0; c < 4; ++c) {
+      SCOPED_TRACE(std::string(name_of(dtype)) + " " + std::to_string(c));
+      const FitStatistics& got = report.fields[0].statistics[static_cast<std::size_t>(c)];
+      const std::vector<Quad> values = finite(dense(x.slice(1, c, c + 1)));
+      expect_moments(got, values);
+      expect_distribution(got, values, report.percentiles);
+      // An f32 of 3e6 has but a quarter behind the point.
+      for (const double error : got.percentile_errors)
+        EXPECT_LE(error, c == 3 ? 0 : c == 2 && dtype == Dtype::f32 ? 0.25 : 0x1p-6);
+      EXPECT_EQ(got.counts.size(), c == 3 ? 1U : c == 2 && dtype == Dtype::f32 ? 8U : 64U);
+    }
+    std::vector<FitPartial> shards;
+    for (int shard = 0; shard < 3; ++shard) {
+      spec.shard = {shard, 3};
+      shards.push_back(fit(spec, {.channels = 1}));
+    }
+    EXPECT_EQ(merge(shards).to_json(), all.to_json());
+  }
+}
+
 TEST(FitText, IsTheSameInYamlAndInJson) {
   const Array x = Array::from<float>({3, 2}, {1, 2, 3, NAN, 5, 2});
   const FitPartial partial =

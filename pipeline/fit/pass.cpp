@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 
 #include <forebay/array/require.h>
 #include <forebay/ops/lazy.h>
+#include <forebay/ops/normalize/normalize.h>
 #include <forebay/ops/tally/tally.h>
 #include <forebay/ops/visitors.h>
+#include <forebay/pipeline/fit/moments.h>
 #include <forebay/pipeline/fit/state.h>
 #include <forebay/pipeline/mistakes.h>
 #include <forebay/pipeline/pipeline.h>
@@ -20,6 +23,7 @@ using fit_detail::FieldTables;
 using fit_detail::Wide;
 
 constexpr std::int64_t kTableBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kPilotSamples = 1024;
 constexpr std::int64_t kBatchBytes = std::int64_t{32} << 20;
 /// Values whose digits, of 32 bits each, an i64 holds the sum of.
 constexpr std::int64_t kMostValues = (std::int64_t{1} << 31) - 1;
@@ -29,10 +33,12 @@ struct Target {
   FieldTables field;
   Tally tally;
   std::int64_t values = 1;  ///< of a sample, in one channel
-};
 
-std::string table_of(const std::string& field) { return field + ".table"; }
-std::string extremes_of(const std::string& field) { return field + ".extremes"; }
+  /// Names in the pipeline: what is tallied, and the results.
+  std::string input() const { return field.name + (field.origins.empty() ? "" : ".moved"); }
+  std::string table() const { return input() + ".table"; }
+  std::string extremes() const { return input() + ".extremes"; }
+};
 
 /// The finest that 64 MiB of tables allow.
 std::int64_t finest_bits(Dtype dtype, std::int64_t channels) {
@@ -141,10 +147,14 @@ std::string about(const Plan& plan, const std::vector<Target>& targets) {
     if (!stage.outputs.empty()) text += " as " + quoted(stage.outputs);
   }
   text += "; fit of";
-  for (const Target& target : targets)
+  for (const Target& target : targets) {
     text += fmt::format("{} {} {} {} bits {}", &target == &targets.front() ? "" : ",",
                         target.field.name, name_of(target.field.dtype),
                         to_string(target.field.shape), target.field.bits);
+    if (!target.field.origins.empty()) text += " moved by";
+    for (const double origin : target.field.origins)
+      text += fmt::format(" {}", origin);
+  }
   return text;
 }
 
@@ -169,14 +179,22 @@ Spec tallying(Spec spec, const std::vector<Target>& targets, const Positions& ra
               std::int64_t batch_size) {
   spec.positions = range;
   spec.batch_size = std::min(batch_size, range.end - range.begin);
-  for (const Target& target : targets) {
-    const std::string& name = target.field.name;
-    spec.output.insert(spec.output.end(), {table_of(name), extremes_of(name)});
-    spec.stages.push_back({.op = Op::with(find_op("tally"), target.tally),
-                           .inputs = {name},
-                           .outputs = {table_of(name), extremes_of(name)},
+  const auto add = [&](std::string_view op, const auto& settings, const std::string& input,
+                       std::vector<std::string> outputs) {
+    spec.stages.push_back({.op = Op::with(find_op(op), settings),
+                           .inputs = {input},
+                           .outputs = std::move(outputs),
                            .device = {},
                            .position = {}});
+  };
+  for (const Target& target : targets) {
+    if (!target.field.origins.empty()) {
+      Normalize move{.std = 1, .axes = target.tally.axes};
+      move.mean.emplace().values = target.field.origins;
+      add("normalize", move, target.field.name, {target.input()});
+    }
+    spec.output.insert(spec.output.end(), {target.table(), target.extremes()});
+    add("tally", target.tally, target.input(), {target.table(), target.extremes()});
   }
   return spec;
 }
@@ -187,8 +205,7 @@ class Sums {
   Sums(const Target& target, const Context& context) : target_(&target), context_(context) {}
 
   void add(const Batch& batch) {
-    const Array table = batch[table_of(target_->field.name)];
-    const Array extremes = batch[extremes_of(target_->field.name)];
+    const Array table = batch[target_->table()], extremes = batch[target_->extremes()];
     if (values_ == 0) {
       table_ = copy_to(table, context_);
       extremes_ = copy_to(extremes, context_);
@@ -314,6 +331,41 @@ class Pass {
   Clock::time_point reported_ = Clock::now();
 };
 
+/// Of a field whose values lie far from 0 for how they spread, where they lie: there the bins of a
+/// tally would be coarse. Else, and for fields that have no such bins, nothing.
+std::vector<double> origins_of(const FieldTables& field) {
+  if (field.dtype != Dtype::f32 && field.dtype != Dtype::f64) return {};
+  std::vector<double> origins;
+  bool far = false;
+  for (const fit_detail::Channel& channel : field.channels) {
+    const auto [mean, std] = fit_detail::moments(channel, field.bins());
+    // So small beside the greatest value that no difference overflows.
+    const double most = field.dtype == Dtype::f32 ? 0x1p100 : 0x1p960;
+    const bool apart = std::fabs(mean) > 2 * std && std::fabs(mean) < most;
+    far |= apart;
+    const double origin = field.dtype == Dtype::f32 ? static_cast<float>(mean) : mean;
+    origins.push_back(apart ? origin : 0);
+  }
+  return far ? origins : std::vector<double>();
+}
+
+/// Adds a target for the distribution of each such field, by the first samples of the dataset: so
+/// every shard finds the same.
+void add_moved(const Spec& spec, std::vector<Target>& targets, std::int64_t samples,
+               std::int64_t batch_size) {
+  FitPartial::State pilot;
+  for (const Target& target : targets)
+    pilot.fields.push_back(target.field);
+  const FitHooks none;
+  if (samples > 0)
+    Pass(spec, targets, none, pilot, batch_size).run({{0, std::min(samples, kPilotSamples)}});
+  for (std::size_t i = 0; i < pilot.fields.size(); ++i) {
+    Target moved = targets[i];
+    moved.field.origins = origins_of(pilot.fields[i]);
+    if (!moved.field.origins.empty()) targets.push_back(std::move(moved));
+  }
+}
+
 }  // namespace
 
 FitPartial fit(const Spec& spec, const FitSettings& settings, const FitHooks& hooks,
@@ -323,9 +375,11 @@ FitPartial fit(const Spec& spec, const FitSettings& settings, const FitHooks& ho
                   TallyBins::kMostBits);
   const auto plan = compile(std::make_shared<const Spec>(unshuffled(spec)));
   std::vector<Target> targets = find_targets(*plan, settings);
+  const std::int64_t batch_size = rows_of_batch(*plan->spec, settings, targets);
   const auto state = std::make_shared<FitPartial::State>();
-  state->about = about(*plan, targets);
   state->samples = plan->sampler->order().length();
+  add_moved(*plan->spec, targets, state->samples, batch_size);
+  state->about = about(*plan, targets);
   for (const Target& target : targets)
     state->fields.push_back(target.field);
   if (begun != nullptr) state->add(begun->state());
@@ -335,7 +389,6 @@ FitPartial fit(const Spec& spec, const FitSettings& settings, const FitHooks& ho
                                      static_cast<Wide>(spec.shard.num_shards));
   };
   const Positions mine{bound(spec.shard.shard_id), bound(spec.shard.shard_id + 1)};
-  const std::int64_t batch_size = rows_of_batch(*plan->spec, settings, targets);
   Pass(*plan->spec, std::move(targets), hooks, *state, batch_size).run(state->missing(mine));
   return FitPartial(state);
 }

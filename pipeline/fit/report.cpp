@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <forebay/array/require.h>
+#include <forebay/pipeline/fit/moments.h>
 #include <forebay/pipeline/fit/state.h>
 
 namespace forebay {
@@ -13,20 +14,12 @@ namespace {
 
 using fit_detail::Channel;
 using fit_detail::FieldTables;
+using fit_detail::joined;
 using fit_detail::Natural;
-using fit_detail::Wide;
 using fit_detail::Words;
 using Bin = TallyBins::Bin;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-/// The digits of a number in base 2^32, each a sum of its own.
-Natural joined(const Wide* digits, int count) {
-  Natural number;
-  for (int i = 0; i < count; ++i)
-    number.add(Natural(digits[i]), 32 * i);
-  return number;
-}
 
 /// magnitude * 2^exponent with the bin's sign.
 double value_of(const Bin& bin, std::uint64_t magnitude) {
@@ -46,43 +39,12 @@ struct Group {
   std::int64_t count;
 };
 
-/// Exact sums of the finite values, in units of 2^unit and its square.
-struct Sums {
-  int unit = 0;
-  Natural positive, negative, squares;
-
-  void add(const Bin& bin, const TallyBins& bins, const Words& words) {
-    const int shift = bin.exponent - unit;
-    const Natural base{bin.base}, low = joined(words.data() + 1, bins.low_digits());
-    // Of (base + low) and (base + low)^2.
-    Natural sum = Natural(words[0]) * base;
-    Natural square = sum * base;
-    square.add(base * low, 1);
-    square.add(joined(words.data() + 1 + bins.low_digits(), bins.square_digits()));
-    sum.add(low);
-    (bin.negative ? negative : positive).add(sum, shift);
-    squares.add(square, 2 * shift);
-  }
-};
-
 /// What is known of one channel, with the finite values in ascending groups.
 struct Values {
   FitStatistics statistics;
   std::int64_t finite = 0;
   std::vector<Group> groups;
 };
-
-void set_moments(FitStatistics& statistics, std::int64_t finite, const Sums& sums) {
-  const Natural count{static_cast<Wide>(finite)};
-  const bool below = sums.positive < sums.negative;
-  Natural sum = below ? sums.negative : sums.positive;
-  sum.subtract(below ? sums.positive : sums.negative);
-  const double mean = quotient(sum, count, sums.unit);
-  statistics.mean = below ? -mean : mean;
-  Natural spread = count * sums.squares;
-  spread.subtract(sum * sum);
-  statistics.std = root_quotient(spread, count, sums.unit);
-}
 
 /// The group of a bin, narrowed to one value where the sums say that all are equal.
 Group group_of(const Bin& bin, const TallyBins& bins, const Words& words) {
@@ -98,32 +60,87 @@ Group group_of(const Bin& bin, const TallyBins& bins, const Words& words) {
   return group;
 }
 
-Values values_of(const Channel& channel, const TallyBins& bins) {
-  Values values;
-  std::vector<std::pair<Bin, const Words*>> finite;
-  Sums sums;
+/// How the values that a table tells apart stem from those of the field: moved by an origin.
+struct Axis {
+  const FieldTables* tables;
+  double origin = 0;
+
+  /// The least and the greatest value x of the dtype for which x - origin, as the pipeline computes
+  /// it, is at least, or at most, y.
+  double least(double y) const {
+    return is_moved() ? first([y](double moved) { return moved >= y; }, 0) : y;
+  }
+  double greatest(double y) const {
+    return is_moved() ? first([y](double moved) { return moved > y; }, 1) : y;
+  }
+
+ private:
+  bool is_moved() const { return !tables->origins.empty(); }
+
+  /// `back` values before the first that is so; moving keeps the order of values.
+  template <class Is>
+  double first(Is is, std::uint64_t back) const {
+    const bool single = tables->dtype == Dtype::f32;
+    const TallyBins bins = tables->bins();
+    // The orders of the finite values.
+    const std::uint64_t least_order = single ? 0x00800000 : 0x0010000000000000;
+    const std::uint64_t greatest_order = single ? 0xff7fffff : 0xffefffffffffffff;
+    std::uint64_t low = least_order, high = greatest_order + 1;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      const double x = bins.value_of_order(middle);
+      const double moved =
+          single ? static_cast<double>(static_cast<float>(x) - static_cast<float>(origin))
+                 : x - origin;
+      if (is(moved)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return bins.value_of_order(std::clamp(low - back, least_order, greatest_order));
+  }
+};
+
+/// The finite values of a table, in ascending groups of values of the field.
+std::vector<Group> groups_of(const Axis& axis, const Channel& channel) {
+  const TallyBins bins = axis.tables->bins();
+  std::vector<Group> groups;
   for (const auto& [number, words] : channel.table) {
     const Bin bin = bins.at(number);
-    const auto count = static_cast<std::int64_t>(words[0]);
-    values.statistics.count += count;
-    if (bin.kind == Bin::Kind::nan) values.statistics.nan += count;
-    if (bin.kind == Bin::Kind::infinite) values.statistics.inf += count;
     if (bin.kind != Bin::Kind::finite) continue;
-    values.finite += count;
-    sums.unit = finite.empty() ? bin.exponent : std::min(sums.unit, bin.exponent);
-    finite.emplace_back(bin, &words);
-    values.groups.push_back(group_of(bin, bins, words));
+    Group group = group_of(bin, bins, words);
+    group.low = axis.least(group.low);
+    group.high = axis.greatest(group.high);
+    groups.push_back(group);
   }
-  FitStatistics& statistics = values.statistics;
-  statistics.mean = statistics.std = statistics.min = statistics.max = kNaN;
-  if (values.finite == 0) return values;
-  for (const auto& [bin, words] : finite)
-    sums.add(bin, bins, *words);
-  set_moments(statistics, values.finite, sums);
-  statistics.max = bins.value_of_order(channel.extremes[0]);
-  statistics.min = bins.value_of_order(~channel.extremes[1]);
-  std::sort(values.groups.begin(), values.groups.end(),
+  std::sort(groups.begin(), groups.end(),
             [](const Group& a, const Group& b) { return a.low < b.low; });
+  return groups;
+}
+
+/// `whole` is the field's own table; the groups are those of `channel`, on `axis`.
+Values values_of(const FieldTables& field, const Channel& whole, const Axis& axis,
+                 const Channel& channel) {
+  const TallyBins bins = field.bins();
+  Values values;
+  FitStatistics& statistics = values.statistics;
+  for (const auto& [number, words] : whole.table) {
+    const Bin::Kind kind = bins.at(number).kind;
+    const auto count = static_cast<std::int64_t>(words[0]);
+    statistics.count += count;
+    if (kind == Bin::Kind::nan) statistics.nan += count;
+    if (kind == Bin::Kind::infinite) statistics.inf += count;
+    if (kind == Bin::Kind::finite) values.finite += count;
+  }
+  const auto [mean, std] = moments(whole, bins);
+  statistics.mean = mean;
+  statistics.std = std;
+  statistics.min = statistics.max = kNaN;
+  if (values.finite == 0) return values;
+  statistics.max = bins.value_of_order(whole.extremes[0]);
+  statistics.min = bins.value_of_order(~whole.extremes[1]);
+  values.groups = groups_of(axis, channel);
   for (Group& group : values.groups) {
     group.low = std::max(group.low, statistics.min);
     group.high = std::min(group.high, statistics.max);
@@ -161,10 +178,10 @@ Estimate percentile(const Values& values, double percent) {
 
 /// Edges of about equally wide bins, each where a bin of the table begins, so that the counts are
 /// exact. `begins`: all of those, ascending.
-std::vector<double> edges_of(const Values& values, const std::vector<double>& begins, bool integers,
-                             std::int64_t bins) {
+std::vector<double> edges_of(const Values& values, const std::vector<double>& begins,
+                             const Axis& axis, std::int64_t bins) {
   double first = values.statistics.min, last = values.statistics.max;
-  if (integers) {
+  if (!is_float(axis.tables->dtype)) {
     last += 1;  // so that the greatest value has a bin of its own
   } else if (first == last) {
     return {first - 0.5, last + 0.5};
@@ -173,19 +190,22 @@ std::vector<double> edges_of(const Values& values, const std::vector<double>& be
   // Halves, since the difference of two doubles may be none.
   const double step = last / static_cast<double>(bins) - first / static_cast<double>(bins);
   for (std::int64_t i = 1; i < bins; ++i) {
-    const double wanted = first + step * static_cast<double>(i);
+    const double wanted = first + step * static_cast<double>(i) - axis.origin;
     auto near = std::lower_bound(begins.begin(), begins.end(), wanted);
     if (near == begins.end() || (near != begins.begin() && wanted - near[-1] <= *near - wanted))
       --near;
-    if (*near > edges.back() && *near < last) edges.push_back(*near);
+    const double edge = axis.least(*near);
+    if (edge > edges.back() && edge < last) edges.push_back(edge);
   }
   edges.push_back(last);
   return edges;
 }
 
-FitStatistics statistics_of(const FieldTables& field, const Channel& channel,
-                            const std::vector<double>& begins, const FitReportSettings& settings) {
-  Values values = values_of(channel, field.bins());
+FitStatistics statistics_of(const FieldTables& field, std::size_t channel,
+                            const FieldTables& tables, const std::vector<double>& begins,
+                            const FitReportSettings& settings) {
+  const Axis axis{&tables, tables.origins.empty() ? 0 : tables.origins[channel]};
+  Values values = values_of(field, field.channels[channel], axis, tables.channels[channel]);
   FitStatistics& statistics = values.statistics;
   for (const double percent : settings.percentiles) {
     const Estimate estimate =
@@ -194,7 +214,7 @@ FitStatistics statistics_of(const FieldTables& field, const Channel& channel,
     statistics.percentile_errors.push_back(estimate.error);
   }
   if (values.finite == 0) return statistics;
-  statistics.edges = edges_of(values, begins, !is_float(field.dtype), settings.bins);
+  statistics.edges = edges_of(values, begins, axis, settings.bins);
   statistics.counts.assign(statistics.edges.size() - 1, 0);
   for (const Group& group : values.groups) {
     const auto above =
@@ -233,11 +253,16 @@ FitReport finish(const FitPartial& partial, const FitReportSettings& settings) {
                     "fit: there is no percentile {}; percentiles are 0 to 100.", percent);
   FitReport report{.samples = state.samples, .percentiles = settings.percentiles, .fields = {}};
   for (const FieldTables& field : state.fields) {
-    const std::vector<double> begins = beginnings(field.bins());
+    if (!field.origins.empty()) continue;
+    // What says how it is distributed.
+    const FieldTables* tables = &field;
+    for (const FieldTables& other : state.fields)
+      if (other.name == field.name && !other.origins.empty()) tables = &other;
+    const std::vector<double> begins = beginnings(tables->bins());
     FitField result{
         .name = field.name, .dtype = field.dtype, .shape = field.shape, .statistics = {}};
-    for (const Channel& channel : field.channels)
-      result.statistics.push_back(statistics_of(field, channel, begins, settings));
+    for (std::size_t channel = 0; channel < field.channels.size(); ++channel)
+      result.statistics.push_back(statistics_of(field, channel, *tables, begins, settings));
     report.fields.push_back(std::move(result));
   }
   return report;

@@ -32,6 +32,9 @@ struct FieldTables {
   Dtype dtype = Dtype::f32;
   std::int64_t bits = 0;
   Dims shape;  ///< of the channels
+  /// Of each channel, what was subtracted from the values that are tallied, which then say how the
+  /// field of that name is distributed; empty: nothing, and they say all.
+  std::vector<double> origins;
   std::vector<Channel> channels;
 
   TallyBins bins() const { return {dtype, bits}; }

@@ -42,17 +42,20 @@ std::string table_text(const Channel& channel, int words) {
   return text;
 }
 
-std::string list_text(const Dims& dims) {
+template <class List>
+std::string list_text(const List& values) {
   std::string text = "[";
-  for (int i = 0; i < dims.rank; ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", dims[i]);
+  for (const auto value : values)
+    text += fmt::format("{}{}", text.size() == 1 ? "" : ", ", value);
   return text + "]";
 }
 
 std::string field_text(const FieldTables& field) {
   std::string text = fmt::format(
-      "    {{\"name\": {}, \"dtype\": \"{}\", \"bits\": {}, \"shape\": {}, \"channels\": [",
-      fit_detail::json_text(field.name), name_of(field.dtype), field.bits, list_text(field.shape));
+      "    {{\"name\": {}, \"dtype\": \"{}\", \"bits\": {}, \"shape\": {}, \"origins\": {}, "
+      "\"channels\": [",
+      fit_detail::json_text(field.name), name_of(field.dtype), field.bits, list_text(field.shape),
+      list_text(field.origins));
   const int words = field.bins().words();
   for (std::size_t i = 0; i < field.channels.size(); ++i) {
     const Channel& channel = field.channels[i];
@@ -106,6 +109,10 @@ class Reader {
     require(!is_complex(field.dtype) && field.bits <= TallyBins::kMostBits);
     for (const Node& extent : entry(node, "shape", Node::Kind::sequence).items)
       field.shape.push_back(integer(extent));
+    for (const Node& origin : entry(node, "origins", Node::Kind::sequence).items)
+      require(config::read(origin, field.origins.emplace_back()).empty());
+    require(field.origins.empty() ||
+            static_cast<std::int64_t>(field.origins.size()) == count_of(field.shape));
     const TallyBins bins = field.bins();
     for (const Node& channel : entry(node, "channels", Node::Kind::sequence).items)
       field.channels.push_back(read_channel(channel, bins));
