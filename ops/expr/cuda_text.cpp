@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <forebay/array/require.h>
+#include <forebay/ops/expr/exact_fma.h>
 #include <forebay/ops/expr/opcodes.h>
 
 namespace forebay::expr {
@@ -224,6 +225,11 @@ std::string right_side(const Program& program, int number, const CudaShared& sha
   const Dtype dtype = instruction.dtype;
   if (instruction.opcode == Opcode::leaf)
     return fmt::format("x{}{}", instruction.leaf, dtype == Dtype::boolean ? " != 0" : "");
+  if (const ExactFma sum = exact_fma(program, number); sum.operand >= 0) {
+    return fmt::format("fmaf({}, {}, {})", cuda_value(program, sum.operand),
+                       float_literal(sum.factor, Dtype::f32),
+                       float_literal(sum.shift, Dtype::f32));
+  }
   const int operands = info(instruction.opcode).operands;
   std::string texts[3];
   for (int k = 0; k < operands; ++k)
@@ -259,9 +265,10 @@ std::string cuda_value(const Program& program, int number) {
 std::string cuda_statements(const Program& program, std::string_view indent,
                             const CudaShared& shared) {
   std::string text;
+  const std::vector<bool> needed = needed_with_fma(program);
   for (int i = 0; i < static_cast<int>(program.code.size()); ++i) {
     const Program::Instruction& instruction = at(program, i);
-    if (instruction.opcode == Opcode::constant) continue;
+    if (instruction.opcode == Opcode::constant || !needed[static_cast<std::size_t>(i)]) continue;
     const auto is_widened = [&](const Program::Instruction& leaf) {
       return leaf.opcode == Opcode::leaf && !shared.leaves.empty() &&
              shared.leaves[static_cast<std::size_t>(leaf.leaf)].is_widened;
