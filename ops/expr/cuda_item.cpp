@@ -199,9 +199,8 @@ class ItemWriter {
           w_.line("{}{}", interleaved ? "    " : indent, text(k));
       }
     };
-    w_.line("\n  {} compute_and_store(const Parameters& p, const Common& common) const {{",
-            w_.has_doubt() ? "bool" : "void");
-    if (w_.has_doubt()) w_.line("    Doubt doubt = common.doubt;");
+    w_.line("\n  void compute_and_store(const Parameters& p, const Common& common{}) const {{",
+            w_.has_doubt() ? ", Doubt& doubt" : "");
     outputs(true, [&](std::size_t k) { return output_declaration(k); });
     if (together()) w_.line("#pragma unroll\n    for (int c = 0; c < kRows; ++c) {{");
     outputs(false, [&](std::size_t k) { return output_declaration(k); });
@@ -209,7 +208,6 @@ class ItemWriter {
     outputs(false, [&](std::size_t k) { return output_store(k); });
     if (together()) w_.line("    }}");
     outputs(true, [&](std::size_t k) { return output_store(k); });
-    if (w_.has_doubt()) w_.line("    return bool(doubt);");
     w_.line("  }}");
   }
 

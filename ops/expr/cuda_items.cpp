@@ -25,10 +25,11 @@ template <int N>
 void again(const Parameters& p, const Common& common, i64 item) {{
   Item<1> one;
   one.template find<N>(p, item);
+  Doubt none;
 #pragma unroll 1
   for (int n = 0; n < N; ++n, one.move(1)) {{
     one.load(p);
-    one.compute_and_store(p, common);
+    one.compute_and_store(p, common, none);
   }}
 }})");
   }
@@ -37,25 +38,25 @@ void again(const Parameters& p, const Common& common, i64 item) {{
 template <int N>
 void items(const Parameters& p, const Common& common, i64 begin, i64 end) {{
   const i64 mine = begin + i64(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
+  const int left = int(min(end - mine, i64(kThreads * kItems)));
   Item<N> items[kItems];
 #pragma unroll
   for (int k = 0; k < kItems; ++k) {{
-    if (mine + k * kThreads >= end) break;
+    if (k * kThreads >= left) break;
     items[k].template find<N>(p, mine + k * kThreads);
     items[k].load(p);
   }})");
-  if (w.has_doubt()) w.line("  u32 doubts = 0;");
+  if (w.has_doubt()) w.line("  Doubt doubt = common.doubt;");
   w.line(R"(#pragma unroll
   for (int k = 0; k < kItems; ++k) {{
-    if (mine + k * kThreads >= end) break;
-    {}
+    if (k * kThreads >= left) break;
+    items[k].compute_and_store(p, common{});
   }})",
-         w.has_doubt() ? "if (items[k].compute_and_store(p, common)) doubts |= 1u << k;"
-                       : "items[k].compute_and_store(p, common);");
+         w.has_doubt() ? ", doubt" : "");
   if (w.has_doubt()) {
-    w.line(R"(#pragma unroll 1
-  for (int k = 0; k < kItems; ++k)
-    if (doubts >> k & 1) again<N>(p, common, mine + k * kThreads);)");
+    w.line(R"(  if (!doubt) return;
+#pragma unroll 1
+  for (int k = 0; k * kThreads < left; ++k) again<N>(p, common, mine + k * kThreads);)");
   }
   w.line(R"(}}
 

@@ -182,7 +182,7 @@ void set_block(const Program& program, CudaSource& source) {
   const bool heavy = is_heavy(program);
   if (!heavy && walk.pack <= 4 && is_even(program, walk)) return;
   source.threads = 128;
-  source.items = heavy ? std::clamp(16 / walk.pack, 1, 4) : 2;
+  source.items = heavy ? std::clamp(16 / walk.pack, 1, 3) : 2;
 }
 
 }  // namespace

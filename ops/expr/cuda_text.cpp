@@ -195,7 +195,8 @@ const CudaShared::Leaf& leaf_of(const CudaShared& shared, const Program::Instruc
 bool has_short_way(const Program::Instruction& instruction) {
   const Opcode opcode = instruction.opcode;
   return is_small_float(instruction.dtype) &&
-         (opcode == Opcode::sqrt || opcode == Opcode::log || opcode == Opcode::log1p);
+         (opcode == Opcode::sqrt || opcode == Opcode::log || opcode == Opcode::log1p ||
+          opcode == Opcode::exp);
 }
 
 /// Whether the value is an integer of 16 bits, in f32.

@@ -66,13 +66,15 @@ void square(const Parameters& p, const Common& common, const Tiles& tiles, const
     item.load(p, tiles);)",
          last - 1, lanes(w));
   if (w.has_doubt()) {
-    w.line(R"(    if (!item.compute_and_store(p, common)) continue;
+    w.line(R"(    Doubt doubt = common.doubt;
+    item.compute_and_store(p, common, doubt);
+    if (!doubt) continue;
     Item<1> one;
     static_cast<Place&>(one) = item;
 #pragma unroll 1
     for (int n = 0; n < N; ++n, one.move(1)) {{
       one.load(p, tiles);
-      one.compute_and_store(p, common);
+      one.compute_and_store(p, common, doubt);
     }})");
   } else {
     w.line("    item.compute_and_store(p, common);");

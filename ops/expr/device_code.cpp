@@ -163,9 +163,7 @@ class Generator {
     const std::string_view given = code_.is_store ? "Stored" : "Value";
     const std::string parameters = each_leaf(
         ", ", [&](std::size_t i) { return fmt::format("{} x{}", type_of(i), i); }, true);
-    CudaShared shared;
-    if (!code_.is_store)
-      shared = {.leaves = std::vector<CudaShared::Leaf>(leaf_count()), .doubts = true};
+    const CudaShared shared{.leaves = std::vector<CudaShared::Leaf>(leaf_count()), .doubts = true};
     for (int i = 0; i < static_cast<int>(program_.code.size()); ++i) {
       has_doubt_ |= is_doubted(program_, i, shared) || quotient_of(program_, i, shared).by_inverse;
     }
@@ -230,19 +228,28 @@ class Generator {
     line("      return {{{}}};\n    }}", loads);
     line("    template <int N>\n    Pack<Value, N> values(const Fetched<N>& fetched) const {{");
     line("      Pack<Value, N> values;");
-    const std::string call = element_call("", [&](std::size_t i) {
-      return load(i).empty() ? one(i) : fmt::format("fetched.x{}.at[k]", i);
-    });
-    if (has_doubt_) {  // short ways, and exact ones where those may be wrong
-      const std::string arguments = call.substr(call.find('('), call.rfind(')') - call.find('('));
-      line("      Doubt doubt;\n#pragma unroll");
-      line("      for (int k = 0; k < N; ++k) values.at[k] = element<false>{}, doubt);", arguments);
-      line("      if (!doubt) return values;");
-    }
-    line("#pragma unroll\n      for (int k = 0; k < N; ++k) values.at[k] = {};", call);
+    elements("      ", "values", element_call("", [&](std::size_t i) {
+               return load(i).empty() ? one(i) : fmt::format("fetched.x{}.at[k]", i);
+             }));
     line("      return values;\n    }}");
     line("    template <int N>\n    Pack<Value, N> pack(i64 p) const {{");
     line("      return values<N>(fetch<N>(p));\n    }}");
+  }
+
+  /// All N elements of `pack`, element k by `call`: in short ways, and again in exact ones where
+  /// those may be wrong.
+  void elements(std::string_view indent, std::string_view pack, const std::string& call) {
+    const auto loop = [&](std::string_view inner, std::string_view text) {
+      line("#pragma unroll\n{}{}for (int k = 0; k < N; ++k) {}.at[k] = {};", indent, inner, pack,
+           text);
+    };
+    if (!has_doubt_) return loop("", call);
+    const std::size_t open = call.find('(');
+    line("{}Doubt doubt;", indent);
+    loop("", fmt::format("element<false>{}, doubt)", call.substr(open, call.rfind(')') - open)));
+    line("{}if (doubt) {{", indent);
+    loop("  ", call);
+    line("{}}}", indent);
   }
 
   /// `pack` or `put_pack` of leaves whose packs are `load` (empty: `one` for all).
@@ -256,11 +263,10 @@ class Generator {
     }
     const bool store = code_.is_store;
     line("{}  Pack<{}, N> {};", indent, store ? "Stored" : "Value", store ? "results" : "values");
-    line("#pragma unroll");
-    line("{}  for (int k = 0; k < N; ++k) {}.at[k] = {};", indent, store ? "results" : "values",
-         element_call("values.at[k]", [&](std::size_t i) {
-           return load(i).empty() ? one(i) : fmt::format("x{}_pack.at[k]", i);
-         }));
+    elements(fmt::format("{}  ", indent), store ? "results" : "values",
+             element_call("values.at[k]", [&](std::size_t i) {
+               return load(i).empty() ? one(i) : fmt::format("x{}_pack.at[k]", i);
+             }));
     line("{}  {}", indent,
          store ? "store_pack(out + p * N, results, together);" : "return values;");
     line("{}}}", indent);

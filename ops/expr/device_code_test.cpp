@@ -59,9 +59,10 @@ struct load_x {
       Doubt doubt;
 #pragma unroll
       for (int k = 0; k < N; ++k) values.at[k] = element<false>(fetched.x0.at[k], doubt);
-      if (!doubt) return values;
+      if (doubt) {
 #pragma unroll
-      for (int k = 0; k < N; ++k) values.at[k] = element(fetched.x0.at[k]);
+        for (int k = 0; k < N; ++k) values.at[k] = element(fetched.x0.at[k]);
+      }
       return values;
     }
     template <int N>
@@ -80,8 +81,13 @@ struct load_x {
     const bool together = (N & -N) <= whole;
     const auto x0_pack = load_pack<N>(x0 + p * N, together);
     Pack<Value, N> values;
+    Doubt doubt;
 #pragma unroll
-    for (int k = 0; k < N; ++k) values.at[k] = element(x0_pack.at[k]);
+    for (int k = 0; k < N; ++k) values.at[k] = element<false>(x0_pack.at[k], doubt);
+    if (doubt) {
+#pragma unroll
+      for (int k = 0; k < N; ++k) values.at[k] = element(x0_pack.at[k]);
+    }
     return values;
   }
 };

@@ -230,23 +230,33 @@ f32 as_f32(const Pack<u8, N>& pack, int k) {
 /// What was seen of the operands of an element's or several elements' short ways. While it is true, some may be wrong.
 struct Doubt {
   u32 least = ~0u;    // twice the bits of the least |x| but 0, less 1
+  u32 root = ~0u;     // the bits of the least square root but 0, less 1
   f32 sum = 0;        // NaN after a result that is not finite
-  u32 greatest = 0;  // of the bits of x above those of the least normal number
+  u32 greatest = 0;   // of the bits of what must be normal, above those of the least normal number
+  u32 power = 0;      // the greatest exponent of two plus 125
 
   /// x that is not 0 or large enough to have exact remainders, and what became of it.
   void see(f32 x, f32 result) {
     least = min(least, (__float_as_uint(x) << 1) - 1);
     sum = fmaf(result, 0.0f, sum);
   }
-  /// x that must be positive, normal and finite.
+  /// The square root, about, of an x that is 0 or large enough to have exact remainders, and finite.
+  void see_root(f32 about) {
+    root = min(root, __float_as_uint(about) - 1);
+    greatest = max(greatest, __float_as_uint(about));
+  }
+  /// x that must be positive, normal and below 2^124.
   void see_normal(f32 x) { greatest = max(greatest, __float_as_uint(x) - 0x00800000u); }
+  /// 1.5 * 2^23 and the exponent of two of what must be normal.
+  void see_power(f32 shifted) { power = max(power, __float_as_uint(shifted) - (0x4b400000u - 125)); }
   /// Integers of 16 bits less `shift` are 0 or neither small nor large, unless it is.
   void see_shift(f32 shift) {
     if (!(shift == 0 || (fabsf(shift) >= 0x1p-60f && fabsf(shift) <= 0x1p60f))) least = 0;
   }
 
   explicit operator bool() const {
-    return least < (27u << 24) - 1 || sum != 0 || greatest >= 0x7f000000u;  // |x| < 2^-100, ..
+    // |x| < 2^-100, root < 2^-50, ..
+    return least < (27u << 24) - 1 || sum != 0 || root < 0x26800000u - 1 || greatest >= 0x7d000000u || power > 250;
   }
 };
 
@@ -284,7 +294,7 @@ f32 sqrt_of(f32 x, Doubt& doubt) {
   inverse = min_nan(inverse, 0x1p64f);  // of 0
   const f32 root = x * inverse;
   const f32 result = fmaf(fmaf(-root, root, x), 0.5f * inverse, root);
-  doubt.see(x, result);
+  doubt.see_root(root);
   return result;
 }
 
@@ -309,13 +319,22 @@ inline f32 log_of_normal(f32 x) {
   const i32 exponent = exponent_to_near_1(x);
   return add_exponent(exponent, log1p_near_0(__int_as_float(__float_as_int(x) + exponent) - 1.0f));
 }
-/// log(1 + x) where 1 + x is a normal positive number, within 1.2 units in the last place. x and 1 are scaled before
-/// they are added, so that nothing of x is lost.
+/// log(1 + x) where 1 + x is a normal positive number below 2^124, within 1.2 units in the last place. x and 1 are
+/// scaled before they are added, so that nothing of x is lost.
 inline f32 log1p_of_normal(f32 x, f32 sum) {
   const i32 exponent = exponent_to_near_1(sum);
-  const f32 four = __int_as_float(0x40800000 + exponent);  // a scaled 1 could be subnormal
-  const f32 less = fmaf(four, -0.25f, 1.0f);
-  return add_exponent(exponent, log1p_near_0(__int_as_float(__float_as_int(x) + exponent) - less));
+  const f32 one = __int_as_float(0x3f800000 + exponent);
+  return add_exponent(exponent, log1p_near_0(fmaf(x, one, one - 1.0f)));
+}
+/// exp(x) = 2^n 2^f, 0 <= f <= 1, within 2 units in the last place where it is normal. The instruction that f goes
+/// through has 1.7 of them, so nothing is rounded behind it.
+inline f32 exp_of_normal(f32 x, Doubt& doubt) {
+  const f32 shifted = __fmaf_rd(x, 0x1.715476p0f, 0x1.8p23f), n = shifted - 0x1.8p23f;
+  doubt.see_power(shifted);
+  const f32 f = fmaf(x, 0x1.4ae0c0p-26f, fmaf(x, 0x1.715476p0f, -n));
+  f32 result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(f));
+  return __uint_as_float(__float_as_uint(result) + (__float_as_uint(shifted) << 23));
 }
 
 /// Of any operand; the same bits as the short way where that does.
@@ -330,6 +349,11 @@ inline f32 log1p_exact(f32 x) {
   doubt.see_normal(sum);
   return doubt ? log1pf(x) : log1p_of_normal(x, sum);
 }
+inline f32 exp_exact(f32 x) {
+  Doubt doubt;
+  const f32 result = exp_of_normal(x, doubt);
+  return doubt ? expf(x) : result;
+}
 template <bool Exact>
 f32 log_of(f32 x, Doubt& doubt) {
   if constexpr (Exact) return log_exact(x);
@@ -342,4 +366,9 @@ f32 log1p_of(f32 x, Doubt& doubt) {
   const f32 sum = __fadd_rz(1.0f, x);
   doubt.see_normal(sum);
   return log1p_of_normal(x, sum);
+}
+template <bool Exact>
+f32 exp_of(f32 x, Doubt& doubt) {
+  if constexpr (Exact) return exp_exact(x);
+  return exp_of_normal(x, doubt);
 }

@@ -76,15 +76,18 @@ TEST(ShortWaysCuda, GiveTheBitsOfSquareRoots) {
   }
 }
 
-TEST(ShortWaysCuda, GiveLogarithmsWithinTwoUnitsInTheLastPlace) {
+TEST(ShortWaysCuda, GiveLogarithmsAndExponentialsWithinTwoUnitsInTheLastPlace) {
   SKIP_WITHOUT(Device::cuda());
   const Context cuda = kit::context(Device::cuda());
-  for (const Array& x : {floats(0, 1021, 1 << 22), floats(0x3f000000, 3, 1 << 23)}) {
+  for (const Array& x : {floats(0, 1021, 1 << 22), floats(0x3f000000, 3, 1 << 23),
+                         floats(0x42ac0000, 1, 1 << 18), floats(0xc2ac0000, 1, 1 << 19)}) {
     const Array log = run(unary(Opcode::log, leaf_like(0, x)), {x}, cuda);
     const Array log1p = run(unary(Opcode::log1p, leaf_like(0, x)), {x}, cuda);
+    const Array exp = run(unary(Opcode::exp, leaf_like(0, x)), {x}, cuda);
     const auto check = [](const char* name, float operand, float got, double want) {
-      if (std::isnan(want) || std::isinf(want)) {
-        ASSERT_TRUE(std::isnan(want) ? std::isnan(got) : static_cast<double>(got) == want)
+      const auto rounded = static_cast<float>(want);
+      if (!std::isfinite(rounded)) {
+        ASSERT_TRUE(std::isnan(want) ? std::isnan(got) : got == rounded)
             << name << " " << operand << " is " << got;
         return;
       }
@@ -96,6 +99,7 @@ TEST(ShortWaysCuda, GiveLogarithmsWithinTwoUnitsInTheLastPlace) {
     for (std::int64_t i = 0; i < x.count(); ++i) {
       const float operand = x.as<float>()[i];
       check("log", operand, log.as<float>()[i], std::log(static_cast<double>(operand)));
+      check("exp", operand, exp.as<float>()[i], std::exp(static_cast<double>(operand)));
       check("log1p", operand, log1p.as<float>()[i], std::log1p(static_cast<double>(operand)));
     }
   }
@@ -105,7 +109,7 @@ TEST(ShortWaysCuda, GiveTheSameBitsInPacksAndOneByOne) {
   SKIP_WITHOUT(Device::cuda());
   const Context cuda = kit::context(Device::cuda());
   const Array x = kit::random({1021, 64}, Dtype::f32, 3, -1.5, 9);
-  for (Opcode opcode : {Opcode::sqrt, Opcode::log, Opcode::log1p}) {
+  for (Opcode opcode : {Opcode::sqrt, Opcode::log, Opcode::log1p, Opcode::exp}) {
     const Array want = run(unary(opcode, leaf_like(0, x)), {x}, cuda);
     for (kit::Layout layout : kit::layouts()) {
       const Array laid = kit::with_layout(x, layout);
