@@ -110,14 +110,15 @@ class ItemWriter {
       case Way::constant:
         return fmt::format("*({})", from);
       case Way::interleaved:
-        return fmt::format("load_pack<N * kRows>({}, {})", from,
-                           w_.walk.loose[i] ? "false" : "N > 1");
+        return w_.walk.loose[i] ? fmt::format("load_loose<N * kRows>({})", from)
+                                : fmt::format("load_pack<N * kRows>({}, N > 1)", from);
       case Way::across:
         return fmt::format("tiles.{}.template pack<N>(k, l)", array);
       case Way::apart:
         return fmt::format("load_apart<N>({}, Index(p.{}_stride{}))", from, array, last());
       default:
-        return fmt::format("load_pack<N>({}, {})", from, w_.walk.loose[i] ? "false" : "N > 1");
+        return w_.walk.loose[i] ? fmt::format("load_loose<N>({})", from)
+                                : fmt::format("load_pack<N>({}, N > 1)", from);
     }
   }
 

@@ -233,6 +233,34 @@ TEST_P(ExecuteTest, MakesHalfImagesOfBytesInTheOtherOrder) {
   EXPECT_TRUE(kit::same_bits(got, Array::from<Half>({3, 3, 17, 19}, want)));
 }
 
+/// Images and rows that begin at any place in memory: the same as of a copy that begins at an aligned one.
+TEST_P(ExecuteTest, ReadsBytesAndHalvesFromAnywhere) {
+  SKIP_WITHOUT(GetParam());
+  const Context context = kit::context(GetParam());
+  for (const Dtype dtype : {Dtype::u8, Dtype::i8, Dtype::u16, Dtype::f16, Dtype::bf16}) {
+    const Array images = kit::random({2, 9, 27, 3}, dtype, 1, 0, 100);
+    for (std::int64_t first = 0; first < 4; ++first) {
+      for (const Array& part :
+           {images.slice(2, first, first + 16), images.slice(2, first, first + 24),
+            images.slice(2, 11, 27).slice(1, first, 9)}) {
+        const auto of = [&](const Array& x) {
+          const Expr leaf = cast(leaf_like(0, x), Dtype::f32) * Expr::constant(0.5, Dtype::f32);
+          return run(permute(leaf, {0, 3, 1, 2}), {x}, context);
+        };
+        const Array copy = kit::generate(
+            part.shape(), dtype, [&](std::int64_t i) { return kit::value(part.view(), i); });
+        EXPECT_TRUE(kit::same_bits(of(part), of(copy))) << name_of(dtype) << first;
+      }
+    }
+    const Array row = kit::random({4000}, dtype, 2, 0, 100);
+    for (std::int64_t first = 0; first < 5; ++first) {
+      const Array part = row.slice(0, first, first + 3983);
+      const Expr x = cast(leaf_like(0, part), Dtype::f32);
+      EXPECT_TRUE(kit::near(run(x, {part}, context), kit::values(part), 0)) << name_of(dtype);
+    }
+  }
+}
+
 TEST_P(ExecuteTest, RunsLongPrograms) {
   SKIP_WITHOUT(GetParam());
   const Context context = kit::context(GetParam());

@@ -36,6 +36,32 @@ Pack<T, N> load_pack(const T* from, bool whole) {
   }
   return values;
 }
+/// As load_pack, wherever elements may lie. Those of one and two bytes come by whole words, but for what the last word
+/// has beyond them, which may be nobody's.
+template <int N, class T>
+Pack<T, N> load_loose(const T* from) {
+  constexpr int kWords = int(sizeof(T) * N) / 4;
+  if constexpr (sizeof(T) > 2 || sizeof(T) * N % 4 != 0) {
+    return load_pack<N>(from, false);
+  } else {
+    const u32* const words = reinterpret_cast<const u32*>(u64(from) & ~u64(3));
+    const u32 shift = u32(u64(from) & 3) * 8;
+    u32 parts[kWords + 1] = {};
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) parts[k] = __ldg(words + k);
+    const u16* const rest = reinterpret_cast<const u16*>(words + kWords);
+    if (shift >= 16) parts[kWords] = __ldg(rest);
+    if (shift % 16 != 0) {
+      const u8 byte = __ldg(reinterpret_cast<const u8*>(rest + shift / 16));
+      parts[kWords] |= u32(byte) << (shift - 8);
+    }
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) parts[k] = __funnelshift_r(parts[k], parts[k + 1], shift);
+    Pack<T, N> values;
+    memcpy(&values, parts, sizeof(values));
+    return values;
+  }
+}
 /// from[0], from[step], .. from[(N - 1) * step].
 template <int N, class T, class Index>
 Pack<T, N> load_apart(const T* from, Index step) {
