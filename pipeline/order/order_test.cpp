@@ -117,6 +117,15 @@ TEST(Order, RefusesWeightsThatAreNone) {
                "the sum of the 0 weights is 0; it must be above 0 and finite.");
 }
 
+TEST(Order, OfPositionsIsAPartOfAnother) {
+  const OrderPtr whole = shuffled_order(20, 5), part = order_of_positions(whole, 4, 9);
+  const std::vector<std::int64_t> all = samples_of(*whole, 2);
+  EXPECT_EQ(samples_of(*part, 2), std::vector(all.begin() + 4, all.begin() + 9));
+  EXPECT_EQ(part->describe(), "shuffled, positions 4 to 8");
+  EXPECT_ERROR(order_of_positions(whole, 4, 21), invalid,
+               "there are no positions 4 to 20 among 20.");
+}
+
 TEST(Order, TenBillionSamplesTakeNoMemory) {
   const std::int64_t size = 10'000'000'000;
   Split split{.part = SplitPart::train, .validation = 0.1};
