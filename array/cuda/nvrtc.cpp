@@ -36,7 +36,7 @@ std::string log_of(nvrtcProgram program) {
   return log;
 }
 
-/// `sm_90`; for a GPU that this NVRTC does not know, the newest of its generation that it does
+/// `sm_80`, and `sm_90a`, with instructions that only Hopper has; for a GPU that this NVRTC does not know, the newest of its generation that it does
 /// (whose cubins the GPU runs), else `compute_` and the newest of all, as PTX for the driver to
 /// finish.
 std::string target_of(int architecture) {
@@ -49,6 +49,7 @@ std::string target_of(int architecture) {
     if (candidate <= architecture && candidate > best) best = candidate;
   }
   if (best == 0) return fmt::format("sm_{}", architecture);
+  if (architecture == 90) return "sm_90a";
   return fmt::format("{}_{}", best / 10 == architecture / 10 ? "sm" : "compute", best);
 }
 

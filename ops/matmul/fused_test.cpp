@@ -75,6 +75,14 @@ TEST(MatmulFused, OnlyWhereAnOperandIsConverted) {
     EXPECT_TRUE(fuses({}, Dtype::u8, device));
     EXPECT_FALSE(fuses({.compute = Compute::bf16}, Dtype::f32, device, 0));
   }
+  // .. but for the product of ours that reads anything: with a constant, of a size that is worth it.
+  const Matmul constant{.other = kit::random({64, 64}, Dtype::f32, 1), .compute = Compute::tf32};
+  for (const std::int64_t rows : {8, 8192}) {
+    const Problem problem{.inputs = {{Dtype::f32, {rows, 64}}}, .outputs = {}};
+    EXPECT_EQ(find_op("matmul").def.fuses(&constant, problem, DeviceKind::cuda).prologue,
+              rows == 8192);
+    EXPECT_FALSE(find_op("matmul").def.fuses(&constant, problem, DeviceKind::cpu).prologue);
+  }
 }
 
 }  // namespace

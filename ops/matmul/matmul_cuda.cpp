@@ -6,6 +6,7 @@
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
 #include <forebay/ops/matmul/gemm.h>
+#include <forebay/ops/matmul/hopper.h>
 #include <forebay/ops/matmul/product.h>
 
 namespace forebay {
@@ -174,6 +175,10 @@ std::unique_ptr<Body> matmul_cuda(const Op& op, const Problem& problem, const Co
   const Product product = resolve(settings, problem.inputs);
   if (is_integer(product.operand))
     return std::make_unique<IntegerBody>(product, settings, problem, context);
+  const bool constant = problem.inputs.size() == 1;
+  if (constant && cuda::limits(context.device()).architecture == 90 && hopper::fits(product)) {
+    if (auto body = hopper::prepare(product, settings, problem, context)) return body;
+  }
   return std::make_unique<FloatBody>(product, settings, problem, context);
 }
 

@@ -8,6 +8,7 @@
 #include <forebay/ops/eager.h>
 #include <forebay/ops/expr/execute.h>
 #include <forebay/ops/expr/numpy.h>
+#include <forebay/ops/matmul/hopper.h>
 
 namespace forebay {
 namespace {
@@ -179,26 +180,6 @@ expr::Expr converted(expr::Expr x, Dtype via, Dtype to) {
   return x.dtype() == to ? x : cast(x, to);
 }
 
-/// The constant on the device of `context`, dense, of dtype `to`, ready for every stream.
-Array made_constant(const Array& array, Dtype via, Dtype to, const Context& context) {
-  Array constant = array;
-  if (constant.device() != context.device()) {
-    const Context host = Context::create(constant.device(), 1);
-    constant = contiguous(constant, host);
-    host.stream.synchronize();
-    constant = copy_to(constant, context);
-  }
-  const bool rounds = constant.dtype() != to || via != to;
-  if (rounds) {
-    const auto leaf = expr::Expr::leaf(0, constant.dtype(), constant.shape(), constant.strides());
-    constant = eval(converted(leaf, via, to), {constant}, context);
-  } else {
-    constant = contiguous(constant, context);
-  }
-  context.stream.synchronize();
-  return constant;
-}
-
 }  // namespace
 
 Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs) {
@@ -218,6 +199,25 @@ Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs) {
   return p;
 }
 
+Array made_constant(const Array& array, Dtype via, Dtype to, const Context& context) {
+  Array constant = array;
+  if (constant.device() != context.device()) {
+    const Context host = Context::create(constant.device(), 1);
+    constant = contiguous(constant, host);
+    host.stream.synchronize();
+    constant = copy_to(constant, context);
+  }
+  const bool rounds = constant.dtype() != to || via != to;
+  if (rounds) {
+    const auto leaf = expr::Expr::leaf(0, constant.dtype(), constant.shape(), constant.strides());
+    constant = eval(converted(leaf, via, to), {constant}, context);
+  } else {
+    constant = contiguous(constant, context);
+  }
+  context.stream.synchronize();
+  return constant;
+}
+
 KernelDtypes dtypes_on(DeviceKind device, const Product& p) {
   if (is_integer(p.operand)) return {p.operand, p.operand};
   if (device == DeviceKind::cpu) return {p.sum, p.sum};
@@ -229,7 +229,10 @@ Fusion product_fuses(const void* settings, const Problem& problem, DeviceKind de
   const Product p = resolve(*static_cast<const Matmul*>(settings), problem.inputs);
   if (p.empty() || p.k == 0) return {};
   const Dtype taken = dtypes_on(device, p).taken;
-  return {.prologue = p.x.dtype != taken || p.operand != taken, .epilogue = false};
+  const bool converts = p.x.dtype != taken || p.operand != taken;
+  const bool reads_any =
+      device == DeviceKind::cuda && problem.inputs.size() == 1 && hopper::fits(p);
+  return {.prologue = converts || reads_any, .epilogue = false};
 }
 
 ProductBody::ProductBody(const Product& product, const Matmul& settings, const Problem& problem,

@@ -49,6 +49,9 @@ KernelDtypes dtypes_on(DeviceKind device, const Product& product);
 /// pointwise stages before it.
 Fusion product_fuses(const void* settings, const Problem& problem, DeviceKind device);
 
+/// The constant on the device of `context`, dense, of dtype `to` after a rounding to `via`, ready for every stream.
+Array made_constant(const Array& array, Dtype via, Dtype to, const Context& context);
+
 /// The part that is the same on every device: operands made the type that the multiplication takes,
 /// its result made the op's, a constant operand made once.
 class ProductBody : public Body {
