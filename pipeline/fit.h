@@ -48,7 +48,7 @@ class FitPartial {
 };
 
 struct FitHooks {
-  /// After each batch: samples of this pass that are done, and all of them.
+  /// At the start and after each batch: samples of this pass that are done, and all of them.
   std::function<void(std::int64_t done, std::int64_t total)> on_progress = {};
   /// At most every `state_seconds`, and at the end: what is known so far, to go on from.
   std::function<void(const FitPartial& partial)> on_state = {};

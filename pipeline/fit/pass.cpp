@@ -271,6 +271,7 @@ class Pass {
   void run(const std::vector<Positions>& ranges) {
     for (const Positions& range : ranges)
       total_ += range.end - range.begin;
+    if (hooks_.on_progress) hooks_.on_progress(0, total_);
     for (const Positions& range : ranges)
       run(range);
     if (hooks_.on_state) report();
