@@ -44,10 +44,23 @@ inline void add(std::uint64_t* words, std::uint64_t low) {
     words[1 + LowDigits + i] += digits[i];
 }
 
+/// Adds rows of neighbouring columns to the table of each.
+template <class T, int LowDigits, int SquareDigits>
+void count(const T* x, std::int64_t rows, std::int64_t columns, int bits, std::int64_t table_words,
+           std::uint64_t* table) {
+  constexpr int kWords = 1 + LowDigits + SquareDigits;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const Place place = place_of(*x++, bits);
+      add<LowDigits, SquareDigits>(table + column * table_words + kWords * place.bin, place.low);
+    }
+  }
+}
+
 template <class T>
 class TallyCpu final : public Body {
-  using Counter = void (TallyCpu::*)(const T* x, std::int64_t rows, std::int64_t columns,
-                                     std::uint64_t* table) const;
+  using Counter = void(const T* x, std::int64_t rows, std::int64_t columns, int bits,
+                       std::int64_t table_words, std::uint64_t* table);
 
  public:
   TallyCpu(const Tally& settings, const Problem& problem)
@@ -122,30 +135,18 @@ class TallyCpu final : public Body {
             const T* x = static_cast<const T*>(load_.load(job.inputs, offset + row * unit.columns,
                                                           part * unit.columns, room.data()));
             if (job.table != nullptr)
-              (this->*count_)(x, part, unit.columns,
-                              table_of(job, block) + unit.slice * table_words_);
+              count_(x, part, unit.columns, bins_.bits(), table_words_,
+                     table_of(job, block) + unit.slice * table_words_);
             if (job.extremes != nullptr)
               widen(x, part, unit.columns, extremes_of(job, block) + unit.slice * 2);
           }
         });
   }
 
-  template <int LowDigits, int SquareDigits>
-  void count(const T* x, std::int64_t rows, std::int64_t columns, std::uint64_t* table) const {
-    constexpr int kWords = 1 + LowDigits + SquareDigits;
-    const int bits = bins_.bits();
-    for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t column = 0; column < columns; ++column) {
-        const Place place = place_of(*x++, bits);
-        add<LowDigits, SquareDigits>(table + column * table_words_ + kWords * place.bin, place.low);
-      }
-    }
-  }
-
-  static Counter counter_of(int low_digits, int square_digits) {
-    if constexpr (sizeof(T) <= 2) return &TallyCpu::count<0, 0>;
-    if (low_digits == 2) return &TallyCpu::count<2, 4>;
-    return square_digits == 1 ? &TallyCpu::count<1, 1> : &TallyCpu::count<1, 2>;
+  static Counter* counter_of(int low_digits, int square_digits) {
+    if constexpr (sizeof(T) <= 2) return count<T, 0, 0>;
+    if (low_digits == 2) return count<T, 2, 4>;
+    return square_digits == 1 ? count<T, 1, 1> : count<T, 1, 2>;
   }
 
   void widen(const T* x, std::int64_t rows, std::int64_t columns, std::uint64_t* extremes) const {
@@ -191,7 +192,7 @@ class TallyCpu final : public Body {
   Tiling tiling_;
   expr::Tile load_;
   std::int64_t table_words_;
-  Counter count_ = nullptr;
+  Counter* count_ = nullptr;
 };
 
 }  // namespace
