@@ -1,5 +1,6 @@
 #include <forebay/ops/visitors.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <forebay/array/require.h>
@@ -43,11 +44,13 @@ class Printer final : public Reader {
   }
   void on(const Field& field, ConstantArray& value) override {
     const Array& array = value.array;
+    const bool there = array.owner() != nullptr;
     if (!value.path.empty()) {
       add(field, value.path);
-    } else if (array.owner() != nullptr) {
+    } else if (there) {
       add(field, fmt::format("{} {}", name_of(array.dtype()), to_string(array.shape())));
     }
+    if (there) result.back().array = array;
   }
   void on_choice(const Field& field, int& index, std::span<const std::string_view> names) override {
     add(field, std::string(names[static_cast<std::size_t>(index)]));
@@ -132,17 +135,23 @@ std::vector<FieldProblem> check_fields(const OpDef& def, const void* settings) {
   return walk<BoundsChecker>(def, settings);
 }
 
-std::string to_string(const Op& op) {
+std::vector<SettingText> changed_settings(const Op& op) {
   const OpDef& def = op.entry().def;
   const auto defaults = setting_texts(def, def.make().get());
+  auto settings = setting_texts(def, op.raw_settings());
+  std::erase_if(settings, [&](const SettingText& setting) {
+    return std::any_of(defaults.begin(), defaults.end(), [&](const SettingText& other) {
+      return other.name == setting.name && other.text == setting.text;
+    });
+  });
+  return settings;
+}
+
+std::string to_string(const Op& op) {
   std::string list;
-  for (const auto& [name, text] : setting_texts(def, op.raw_settings())) {
-    bool is_default = false;
-    for (const auto& other : defaults)
-      is_default |= other.name == name && other.text == text;
-    if (!is_default) list += fmt::format("{}{}={}", list.empty() ? "" : ", ", name, text);
-  }
-  return list.empty() ? std::string(def.name) : fmt::format("{}({})", def.name, list);
+  for (const SettingText& setting : changed_settings(op))
+    list += fmt::format("{}{}={}", list.empty() ? "" : ", ", setting.name, setting.text);
+  return list.empty() ? std::string(op.name()) : fmt::format("{}({})", op.name(), list);
 }
 
 }  // namespace forebay

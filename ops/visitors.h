@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,13 @@ namespace forebay {
 struct SettingText {
   std::string_view name;
   std::string text;
+  std::optional<Array> array = {};  ///< of a constant array; the text is its path or its spec
 };
 
 /// Every setting that has a value, in the order of fields().
 std::vector<SettingText> setting_texts(const OpDef& def, const void* settings);
+/// Those that are not the defaults.
+std::vector<SettingText> changed_settings(const Op& op);
 
 /// `normalize(mean=0.13, std=0.31)`: the op with those settings that are not the defaults.
 std::string to_string(const Op& op);

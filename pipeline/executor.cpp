@@ -1,6 +1,7 @@
 #include <forebay/pipeline/executor.h>
 
 #include <chrono>
+#include <set>
 
 #include <forebay/array/cuda/range.h>
 #include <forebay/array/require.h>
@@ -9,15 +10,19 @@
 
 namespace forebay {
 
-Executor::Executor(std::shared_ptr<const Plan> plan, const Options& options)
+Executor::Executor(std::shared_ptr<const Plan> plan, const Options& options,
+                   const BatchPosition& start)
     : plan_(std::move(plan)),
       plans_{plan_},
       options_(options),
-      feed_(plan_->sampler, plan_->spec->name) {
+      feed_(plan_->sampler, plan_->spec->name, start) {
   require_device(plan_->device);
   check_memory(options_.memory);
-  if (const std::int64_t rows = plan_->sampler->tail_rows(); rows > 0)
-    plans_.push_back(compile_for(*plan_, rows));
+  // An epoch that goes on behind other batch sizes can end with another number of rows.
+  for (const std::int64_t rows :
+       std::set{plan_->sampler->tail_rows(), plan_->sampler->tail_rows(start.cursor)}) {
+    if (rows > 0) plans_.push_back(compile_for(*plan_, rows));
+  }
 }
 
 Executor::~Executor() { feed_.stop(); }
@@ -27,6 +32,11 @@ void Executor::check_memory(const MemoryPtr& memory) const {
       memory == nullptr || memory->device() == plan_->device, invalid,
       "the memory for slots is on {}, but pipeline {} runs on {}; give it memory of that device.",
       to_string(memory->device()), plan_->spec->name, to_string(plan_->device));
+}
+
+Options Executor::options() const {
+  const std::lock_guard lock(producer_mutex_);
+  return options_;
 }
 
 void Executor::set_default_memory(const MemoryPtr& memory) {

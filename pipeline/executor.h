@@ -15,12 +15,14 @@ namespace forebay {
 
 class Executor {
  public:
-  /// Errors: unsupported when the plan's device is not there; invalid when Options::memory is of
-  /// another device.
-  Executor(std::shared_ptr<const Plan> plan, const Options& options);
+  /// Begins at `start`. Errors: unsupported when the plan's device is not there; invalid when
+  /// Options::memory is of another device, or for what a last batch from there on does not fit.
+  Executor(std::shared_ptr<const Plan> plan, const Options& options, const BatchPosition& start);
   ~Executor();
 
-  const Plan& plan() const { return *plan_; }
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+  Options options() const;
+  BatchPosition position() const { return feed_.position(); }
   void set_default_memory(const MemoryPtr& memory);
   void start_epoch(std::int64_t epoch);
   /// `consumer`: null for the host. See Pipeline::next.
@@ -36,8 +38,8 @@ class Executor {
   std::vector<std::shared_ptr<const Plan>> plans_;  // for each number of rows that comes
   Options options_;
   Feed feed_;
-  std::mutex consumer_mutex_;  // one consumer at a time
-  std::mutex producer_mutex_;  // the producer starts with the first batch
+  std::mutex consumer_mutex_;          // one consumer at a time
+  mutable std::mutex producer_mutex_;  // the producer starts with the first batch
   std::unique_ptr<Producer> producer_;
   std::mutex stats_mutex_;
   Stats delivered_;  // batches, samples, wait

@@ -69,6 +69,11 @@ ReadyBatch Feed::pop() {
   return batch;
 }
 
+BatchPosition Feed::position() const {
+  const std::lock_guard lock(mutex_);
+  return consumer_;
+}
+
 void Feed::break_off(std::exception_ptr failure) {
   std::deque<ReadyBatch> dropped;
   const std::lock_guard lock(mutex_);

@@ -34,8 +34,11 @@ struct ReadyBatch {
 /// Safe to use from any thread.
 class Feed {
  public:
-  Feed(std::shared_ptr<const Sampler> sampler, std::string name)
-      : sampler_(std::move(sampler)), name_(std::move(name)) {}
+  Feed(std::shared_ptr<const Sampler> sampler, std::string name, const BatchPosition& start)
+      : sampler_(std::move(sampler)),
+        name_(std::move(name)),
+        producer_(begun(start)),
+        consumer_(start) {}
 
   // Producer.
 
@@ -57,6 +60,8 @@ class Feed {
   /// Waits for the next batch. Errors: the first failure, from then on each time; cancelled after
   /// `stop`.
   ReadyBatch pop();
+  /// What `pop` will give, or where the epoch ends that it has given the last batch of.
+  BatchPosition position() const;
   /// Every later call throws `failure`.
   void break_off(std::exception_ptr failure);
   /// Goes to the start of `epoch`, keeping what is ready for it. Errors: as pop.

@@ -1,27 +1,44 @@
 #include <forebay/pipeline/pipeline.h>
 
+#include <mutex>
+
+#include <forebay/array/require.h>
 #include <forebay/pipeline/executor.h>
+#include <forebay/pipeline/state.h>
 
 namespace forebay {
 
-Pipeline::Pipeline(std::unique_ptr<Executor> executor) : executor_(std::move(executor)) {}
+/// What takes reading is found out when it is first asked for.
+class LazyIdentity {
+ public:
+  const Identity& of(const Plan& plan) {
+    const std::lock_guard lock(mutex_);
+    if (!identity_) identity_ = identity_of(plan);
+    return *identity_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Identity> identity_;
+};
+
+Pipeline::Pipeline(std::unique_ptr<Executor> executor)
+    : executor_(std::move(executor)), identity_(std::make_shared<LazyIdentity>()) {}
 Pipeline::Pipeline(Pipeline&&) noexcept = default;
 Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
 Pipeline::~Pipeline() = default;
 
 Pipeline Pipeline::from_spec(Spec spec, const Options& options) {
-  return Pipeline(
-      std::make_unique<Executor>(compile(std::make_shared<const Spec>(std::move(spec))), options));
+  auto plan = compile(std::make_shared<const Spec>(std::move(spec)));
+  return Pipeline(std::make_unique<Executor>(std::move(plan), options, BatchPosition{}));
 }
 
 PipelineBuilder Pipeline::build() { return {}; }
 
-const Spec& Pipeline::spec() const { return *executor_->plan().spec; }
-const Plan& Pipeline::plan() const { return executor_->plan(); }
-Device Pipeline::device() const { return executor_->plan().device; }
-std::int64_t Pipeline::steps_per_epoch() const {
-  return executor_->plan().sampler->steps_per_epoch();
-}
+const Spec& Pipeline::spec() const { return *plan().spec; }
+const Plan& Pipeline::plan() const { return *executor_->plan(); }
+Device Pipeline::device() const { return plan().device; }
+std::int64_t Pipeline::steps_per_epoch() const { return plan().sampler->steps_per_epoch(); }
 void Pipeline::set_default_memory(const MemoryPtr& memory) {
   executor_->set_default_memory(memory);
 }
@@ -30,6 +47,21 @@ std::optional<Batch> Pipeline::next(const Stream& consumer) { return executor_->
 std::optional<Batch> Pipeline::next() { return executor_->next(nullptr); }
 void Pipeline::stop() { executor_->stop(); }
 Stats Pipeline::stats() const { return executor_->stats(); }
+
+BatchPosition Pipeline::position() const { return executor_->position(); }
+
+std::string Pipeline::state() const { return write_state(identity_->of(plan()), position()); }
+
+void Pipeline::restore(std::string_view state, const RestoreOptions& options) {
+  const auto [epoch, step, cursor] =
+      read_state(state, identity_->of(plan()), options.allow_changes);
+  const Sampler& sampler = *plan().sampler;
+  FOREBAY_REQUIRE(epoch >= 0 && cursor >= 0 && cursor <= sampler.order().length(), invalid,
+                  "the state stands behind {} samples of epoch {}; an epoch has {} samples.",
+                  cursor, epoch, sampler.order().length());
+  executor_ = std::make_unique<Executor>(executor_->plan(), executor_->options(),
+                                         sampler.at(epoch, cursor));
+}
 
 Pipeline::Epoch Pipeline::epoch(std::int64_t epoch, const Stream& consumer) {
   start_epoch(epoch);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <forebay/pipeline/batch.h>
 #include <forebay/pipeline/plan.h>
@@ -11,6 +12,7 @@
 namespace forebay {
 
 class Executor;
+class LazyIdentity;
 class PipelineBuilder;
 
 /// How to run a plan; nothing in here changes a result.
@@ -20,6 +22,11 @@ struct Options {
   /// Fill a slot with 0xFF when it is returned, so that use after release shows.
   bool poison = false;
   bool cuda_graphs = true;  ///< replay the GPU part of a batch as one graph
+};
+
+/// How to treat a state of another pipeline or dataset.
+struct RestoreOptions {
+  bool allow_changes = false;  ///< go on all the same, at the same epoch and cursor
 };
 
 /// A declared pipeline, ready to deliver batches. Moveable; several may live in one process. Made
@@ -62,6 +69,23 @@ class Pipeline {
   void stop();
   Stats stats() const;
 
+  /// Where `next()` goes on: after `restore`, the epoch to go on with.
+  BatchPosition position() const;
+  /// All that it takes to go on behind the batches that `next()` has given so far, in another
+  /// process too: some hundred bytes of JSON, to be kept with the model that has learnt from those
+  /// batches. It is the same on every shard. The first call reads some samples of the source.
+  /// Errors: those of the source.
+  std::string state() const;
+  /// Goes on where `state()` was called: the same samples in the same batches, and the same bits on
+  /// the same kind of device, at any depth and thread count. On another number of shards, or with
+  /// another batch size, the samples go on in the same order. Until another epoch is started,
+  /// `start_epoch` of its epoch, and so a loop over it, begins there; at an epoch's end it has no
+  /// batch. What was stopped or has failed runs again, and statistics start anew. Batches that are
+  /// held stay valid. Not while another thread is in a call. Errors: invalid for text that is no
+  /// state, for a pipeline or dataset that is not that of the state, saying what has changed
+  /// (unless `allow_changes`), and for a position that this dataset does not have.
+  void restore(std::string_view state, const RestoreOptions& options = {});
+
   /// Iteration over one epoch: `for (Batch& batch : pipeline.epoch(3, stream))`.
   class Epoch;
   Epoch epoch(std::int64_t epoch, const Stream& consumer);
@@ -70,6 +94,7 @@ class Pipeline {
  private:
   explicit Pipeline(std::unique_ptr<Executor> executor);
   std::unique_ptr<Executor> executor_;
+  std::shared_ptr<LazyIdentity> identity_;
 };
 
 class Pipeline::Epoch {

@@ -177,6 +177,7 @@ class Planner {
                            ? says(op.raw_settings(), inputs)
                            : kernel && has_batch_axis(inputs[0]) && !has_batch_axis(result);
     if (!mixes) return;
+    plan_.mixes_samples = true;
     note(fmt::format(
         "{} mixes samples: its result depends on batch_size and on which samples meet in a batch",
         stage_title(spec_, i)));
@@ -321,7 +322,14 @@ std::shared_ptr<const Plan> compile_for(const Plan& plan, std::int64_t rows) {
   Mistakes mistakes;
   Dataflow flow = resolve_fields(*plan.spec, mistakes);
   auto result = Planner(plan.spec, plan.sampler, rows, std::move(flow), mistakes).run();
-  mistakes.raise();
+  try {
+    mistakes.raise();
+  } catch (const Error& error) {
+    fail(ErrorKind::invalid,
+         "the last batch of an epoch has {} of {} rows, for which the pipeline does not fit; set "
+         "`last_batch_policy` to drop or fill:\n{}",
+         rows, plan.spec->batch_size, error.what());
+  }
   return result;
 }
 
@@ -341,16 +349,7 @@ std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec) {
   const std::int64_t rows = std::max<std::int64_t>(spec->batch_size, 1);
   auto plan = Planner(spec, sampler, rows, std::move(flow), mistakes).run();
   mistakes.raise();
-  if (const std::int64_t tail = sampler->tail_rows(); tail > 0) {
-    try {
-      compile_for(*plan, tail);
-    } catch (const Error& error) {
-      fail(ErrorKind::invalid,
-           "the last batch of an epoch has {} of {} rows, for which the pipeline does not fit; set "
-           "`last_batch_policy` to drop or fill:\n{}",
-           tail, spec->batch_size, error.what());
-    }
-  }
+  if (const std::int64_t tail = sampler->tail_rows(); tail > 0) compile_for(*plan, tail);
   return plan;
 }
 

@@ -63,6 +63,8 @@ struct Plan {
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
   std::vector<PlanOutput> outputs;
+  /// Some stage's results depend on which samples meet in a batch.
+  bool mixes_samples = false;
   std::vector<std::string>
       notes;  ///< what did not fuse and why, statistics that mix samples, CPU fall-backs
 
@@ -86,7 +88,7 @@ struct Plan {
 /// of an epoch is checked too. Reads no data but a column that a split goes by.
 /// Errors: every mistake at once, a line each, with its position; kind invalid.
 std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec);
-/// The same pipeline for batches of `rows`, such as the last one of an epoch. Errors: as compile.
+/// The same pipeline for a last batch of `rows`. Errors: as compile.
 std::shared_ptr<const Plan> compile_for(const Plan& plan, std::int64_t rows);
 
 /// The plan as people read it: fields, steps with shapes and dtypes, devices, streams, bytes, what

@@ -40,24 +40,30 @@ class Source {
   /// What kind of source it is and where from, for `plan` and messages, such as
   /// "npy data/x.npy, data/y.npy".
   virtual std::string describe() const = 0;
+  /// A text that differs when the samples do, as far as that can be told cheaply: runs are resumed
+  /// only where it is the same. Empty, the default: nothing can be told.
+  virtual std::string fingerprint() const { return {}; }
   /// Fewest samples worth a reader task of their own.
   virtual std::int64_t grain() const { return 16; }
 };
 
 using SourcePtr = std::shared_ptr<const Source>;
 
-/// Samples along axis 0 of host arrays; strided arrays are fine. Shares the arrays' memory.
+/// Samples along axis 0 of host arrays; strided arrays are fine. Shares the arrays' memory. The
+/// fingerprint is that of some samples: the first, the last, and up to 62 between them.
 /// Errors: invalid for arrays of rank 0, of different lengths, not on the CPU, or two
 /// columns of one name.
 SourcePtr array_source(std::vector<std::pair<std::string, Array>> columns);
 
-/// Samples from a function that writes sample `index` to one host array for each column.
+/// Samples from a function that writes sample `index` to one host array for each column. It has no
+/// fingerprint.
 SourcePtr callback_source(
     std::int64_t size, std::vector<Column> columns,
     std::function<void(std::int64_t index, std::span<const ArrayView> sample)> read,
     std::string description = "callback");
 
-/// Samples along axis 0 of .npy files, memory-mapped; format versions 1 to 3, any byte order.
+/// Samples along axis 0 of .npy files, memory-mapped; format versions 1 to 3, any byte order. The
+/// fingerprint is as that of `array_source`.
 /// Errors: io for a missing, short or malformed file; unsupported for Fortran order, objects,
 /// pickles, records and strings; invalid for rank 0 or unequal lengths. Each text names the file
 /// and what was found.

@@ -43,6 +43,7 @@ class TensorBatch {
   at::Tensor operator[](std::string_view name) const;
   const Batch& batch() const { return batch_; }
   std::int64_t rows() const { return batch_.rows(); }
+  std::int64_t real_rows() const { return batch_.real_rows(); }  ///< see Batch
   /// Another stream, such as `current_stream(device)` under a guard, will read these tensors. Call
   /// this instead of the tensors' own `record_stream`, which does nothing.
   void record_stream(const Stream& stream) const { batch_.record_stream(stream); }

@@ -82,14 +82,20 @@ std::optional<Arguments> parse_arguments(int count, char** values, int& exit_cod
                    "Write the device code of each step to this folder as <step>_<ops>_<kernel>.cu");
   CLI::App* run =
       add_on_file("run", "Run a pipeline, and report throughput and waiting", Command::run);
-  run->add_option("--batches", result.batches, "Stop after so many batches in all")
+  run->add_option("--batches", result.batches, "Stop after so many batches of this run")
       ->check(CLI::PositiveNumber);
   run->add_option("--epochs", result.epochs,
-                  "Stop after so many epochs; 1 unless --batches is given")
+                  "Stop behind so many epochs, of runs before too; 1 unless --batches is given")
       ->check(CLI::PositiveNumber);
   run->add_option("--save", result.save,
                   "Write each output to this folder as <epoch>_<step>_<field>.npy");
   run->add_flag("--json", result.json, "Report in JSON");
+  CLI::Option* state = run->add_option(
+      "--state", result.state,
+      "Keep in this file where the run stands, after each batch; go on from there if it exists");
+  run->add_flag("--allow-changes", result.allow_changes,
+                "Go on though the pipeline or the data are not those of the state")
+      ->needs(state);
   add_fit(app, result);
   add("explain", "Explain an op, or a key of the file", Command::explain)
       ->add_option("OP", result.subject, "Name of an op or a key")

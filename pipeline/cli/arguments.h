@@ -41,6 +41,8 @@ struct Arguments {
   std::optional<std::string> save;      ///< run: the folder
   std::optional<std::string> dump;      ///< plan: the folder for kernels
   bool json = false;                    ///< run, fit
+  std::optional<std::string> state;     ///< run: the file
+  bool allow_changes = false;           ///< run, with a state
   FitArguments fit;
 };
 

@@ -86,6 +86,7 @@ TEST_F(Cli, UsageErrorsExitWithTwo) {
                                              {"run", "train.yaml", "--batches", "-1"},
                                              {"run", "train.yaml", "--batches", "many"},
                                              {"plan", "train.yaml", "--json"},
+                                             {"run", "train.yaml", "--allow-changes"},
                                              {"explain"}}) {
     const Outcome got = forebay(arguments);
     EXPECT_EQ(got.exit_code, 2);

@@ -58,6 +58,26 @@ class Cli : public testing::Test {
     return folder_ + "/" + name;
   }
 
+  /// Starts the command in the test's folder. `environment`: "RANK=1" and the like, to be added.
+  pid_t start(std::vector<std::string> arguments, int output, int errors,
+              std::vector<std::string> environment = {}) {
+    arguments.insert(arguments.begin(), command());
+    std::vector<char*> values;
+    for (std::string& argument : arguments)
+      values.push_back(argument.data());
+    values.push_back(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      for (std::string& variable : environment)
+        putenv(variable.data());
+      const bool ready =
+          chdir(folder_.c_str()) == 0 && dup2(output, 1) == 1 && dup2(errors, 2) == 2;
+      if (ready) execv(values[0], values.data());
+      _exit(127);
+    }
+    return child;
+  }
+
   /// Runs the command in the test's folder. `terminal`: its stderr is one.
   Outcome forebay(std::vector<std::string> arguments, bool terminal = false) {
     const std::string out = folder_ + "/stdout", err = folder_ + "/stderr";
@@ -68,18 +88,7 @@ class Cli : public testing::Test {
     const int errors = terminal ? open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC)
                                 : open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     const int output = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    arguments.insert(arguments.begin(), command());
-    std::vector<char*> values;
-    for (std::string& argument : arguments)
-      values.push_back(argument.data());
-    values.push_back(nullptr);
-    const pid_t child = fork();
-    if (child == 0) {
-      const bool ready =
-          chdir(folder_.c_str()) == 0 && dup2(output, 1) == 1 && dup2(errors, 2) == 2;
-      if (ready) execv(values[0], values.data());
-      _exit(127);
-    }
+    const pid_t child = start(std::move(arguments), output, errors);
     close(output);
     close(errors);
     Outcome outcome;

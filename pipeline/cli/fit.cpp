@@ -3,28 +3,17 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
 #include <forebay/pipeline/cli/commands.h>
 #include <forebay/pipeline/cli/progress.h>
+#include <forebay/pipeline/cli/replace_file.h>
 #include <forebay/pipeline/config/text_file.h>
 #include <forebay/pipeline/fit.h>
 
 namespace forebay::cli {
 namespace {
-
-/// Whole or not at all: a state that a killed run leaves behind is the one before.
-void write_file(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part";
-  std::ofstream file(part, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file.good()) std::filesystem::rename(part, path, error);
-  FOREBAY_REQUIRE(file.good() && !error, io, "{}: it cannot be written.", path);
-}
 
 FitPartial read_partial(const std::string& path) {
   return FitPartial::from_json(config::text_of_file(path), path);
@@ -70,7 +59,7 @@ FitPartial pass(const Arguments& arguments) {
   hooks.state_seconds = asked.every;
   if (asked.partial)
     hooks.on_state = [&](const FitPartial& partial) {
-      write_file(*asked.partial, partial.to_json());
+      replace_file(*asked.partial, partial.to_json());
     };
   Spec spec = load(arguments, Presence::required, asked.after);
   if (shard) spec.shard = *shard;
@@ -91,7 +80,7 @@ FitPartial merged(const std::vector<std::string>& files) {
 int fit(const Arguments& arguments) {
   const FitArguments& asked = arguments.fit;
   const FitPartial found = asked.merge.empty() ? pass(arguments) : merged(asked.merge);
-  if (asked.partial && !asked.merge.empty()) write_file(*asked.partial, found.to_json());
+  if (asked.partial && !asked.merge.empty()) replace_file(*asked.partial, found.to_json());
   if (asked.shard || (asked.partial && found.samples_done() < found.samples())) {
     fmt::print(stderr, "{}: {} of {} samples; put all parts together with --merge\n",
                *asked.partial, found.samples_done(), found.samples());
@@ -100,7 +89,7 @@ int fit(const Arguments& arguments) {
   const FitReport report = finish(found, asked.report);
   const std::string text = arguments.json ? to_json(report) : to_yaml(report);
   if (asked.output) {
-    write_file(*asked.output, text);
+    replace_file(*asked.output, text);
   } else {
     fmt::print("{}", text);
   }

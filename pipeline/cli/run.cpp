@@ -8,7 +8,9 @@
 #include <forebay/array/require.h>
 #include <forebay/pipeline/cli/commands.h>
 #include <forebay/pipeline/cli/progress.h>
+#include <forebay/pipeline/cli/replace_file.h>
 #include <forebay/pipeline/cli/report.h>
+#include <forebay/pipeline/config/text_file.h>
 #include <forebay/pipeline/pipeline.h>
 
 namespace forebay::cli {
@@ -64,6 +66,30 @@ struct Limits {
   std::int64_t epochs = 1;
 };
 
+/// Keeps in a file where the run stands.
+class StateFile {
+ public:
+  explicit StateFile(std::string path) : path_(std::move(path)) {}
+
+  /// Goes on from there when the file is there.
+  void restore(Pipeline& pipeline, bool allow_changes) const {
+    if (!std::filesystem::exists(path_)) return;
+    try {
+      pipeline.restore(config::text_of_file(path_), {.allow_changes = allow_changes});
+    } catch (const Error& error) {
+      fail(error.kind(), "--state: {}: {}", path_, error.what());
+    }
+    const BatchPosition position = pipeline.position();
+    fmt::print(stderr, "{}: going on behind {} samples of epoch {}\n", path_, position.cursor,
+               position.epoch);
+  }
+
+  void write(const std::string& state) const { replace_file(path_, state + "\n"); }
+
+ private:
+  std::string path_;
+};
+
 /// `--batches` alone goes on over as many epochs as it takes.
 Limits limits_of(const Arguments& arguments) {
   Limits limits;
@@ -74,26 +100,35 @@ Limits limits_of(const Arguments& arguments) {
   return limits;
 }
 
-std::int64_t batches_in_all(const Limits& limits, std::int64_t steps) {
-  if (steps == 0) return 0;
-  const std::int64_t epochs = std::min(limits.epochs, limits.batches / steps + 1);
-  return std::min(limits.batches, epochs * steps);
+/// Batches that will come, from where the pipeline stands.
+std::int64_t batches_in_all(const Limits& limits, const Pipeline& pipeline) {
+  const BatchPosition start = pipeline.position();
+  const std::int64_t steps = pipeline.steps_per_epoch();
+  if (steps == 0 || start.epoch >= limits.epochs) return 0;
+  const std::int64_t epochs = std::min(limits.epochs - start.epoch - 1, limits.batches / steps + 1);
+  return std::min(limits.batches,
+                  pipeline.plan().sampler->steps_from(start.cursor) + epochs * steps);
 }
 
-void run_epochs(Pipeline& pipeline, const Limits& limits, Saver* saver, RunReport& report) {
-  const std::int64_t total = batches_in_all(limits, pipeline.steps_per_epoch());
+void run_epochs(Pipeline& pipeline, const Limits& limits, Saver* saver, const StateFile* state,
+                RunReport& report) {
+  const std::int64_t total = batches_in_all(limits, pipeline);
   Progress progress(total);
   const auto begin = Clock::now();
   std::int64_t done = 0;
-  for (; done < total; ++report.epochs) {
-    pipeline.start_epoch(report.epochs);
+  for (std::int64_t epoch = pipeline.position().epoch; done < total; ++epoch) {
+    pipeline.start_epoch(epoch);
+    const std::int64_t before = done;
     while (done < total) {
       const std::optional<Batch> batch = pipeline.next();
       if (!batch) break;
       if (done++ == 0) report.first_batch_ms = milliseconds(Clock::now() - begin);
       if (saver != nullptr) saver->save(*batch);
+      if (state != nullptr) state->write(pipeline.state());
       progress.on_batch(batch->epoch(), batch->rows());
     }
+    if (done == before) continue;  // the state stood at the epoch's end
+    ++report.epochs;
     progress.on_epoch_end();
   }
   report.seconds = milliseconds(Clock::now() - begin) / 1000;
@@ -112,7 +147,13 @@ int run(const Arguments& arguments) {
   report.device = to_string(pipeline.device());
   std::optional<Saver> saver;
   if (arguments.save) saver.emplace(report.folder = *arguments.save, pipeline.device());
-  run_epochs(pipeline, limits_of(arguments), saver ? &*saver : nullptr, report);
+  std::optional<StateFile> state;
+  if (arguments.state) {
+    state.emplace(*arguments.state);
+    state->restore(pipeline, arguments.allow_changes);
+  }
+  run_epochs(pipeline, limits_of(arguments), saver ? &*saver : nullptr, state ? &*state : nullptr,
+             report);
   if (saver) report.files = saver->files();
   report.stats = pipeline.stats();
   fmt::print("{}", arguments.json ? to_json(report) : to_text(report));

@@ -198,6 +198,13 @@ TEST_F(Config, SaysWhatIsWrongWithTheOrderOfTheseSamples) {
             "0..9.");
   EXPECT_EQ(wrong("split: {part: train, validation: 1.5}\n"),
             "train.yaml:4:8: split: `validation` is 1.5; it must be above 0 and below 1.");
+  EXPECT_EQ(wrong("split: {part: validation, validation: 0.01}\n"),
+            "train.yaml:4:8: split: no sample is in the validation part, 0.01; take another "
+            "`validation`.");
+  EXPECT_EQ(
+      wrong("split: {part: validation, validation: 0.001, by: y}\n"),
+      "train.yaml:4:8: split: no sample is in the validation part, 0.001 by `y`; take another "
+      "`validation` or `seed`, as there are few keys.");
   EXPECT_EQ(wrong("split: {part: train, validation: 0.5, by: z}\n"),
             "train.yaml:4:8: split: `by` is z; it must be a column of the source: `x`, `y`.");
   EXPECT_EQ(wrong("sampling: {mode: weighted}\n"),

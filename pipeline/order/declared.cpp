@@ -84,6 +84,9 @@ class Declaration {
     members_ = by_key ? split_part(*spec_.split, *spec_.source, all.get())
                       : split_part(*spec_.split, all ? all->size() : spec_.source->size());
     if (all != nullptr) members_ = members_of_members(members_, all);
+    FOREBAY_REQUIRE(members_->size() > 0 || spec_.source->size() == 0, invalid,
+                    "no sample is in {}; take another `validation`{}.", members_->describe(),
+                    by_key ? " or `seed`, as there are few keys" : "");
   }
 
   void check_once() const {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstring>
 #include <numeric>
 #include <vector>
 
 #include <forebay/array/dispatch.h>
 #include <forebay/array/require.h>
+#include <forebay/pipeline/hash.h>
 #include <forebay/pipeline/order/random.h>
 #include <forebay/pipeline/source.h>
 #include <forebay/pipeline/source/columns.h>
@@ -133,16 +132,6 @@ class Marked final : public Members {
   std::int64_t size_ = 0;
 };
 
-std::uint64_t hash_of(const std::byte* key, std::size_t bytes, std::uint64_t seed) {
-  std::uint64_t hash = mix(seed ^ mix(bytes + 1));
-  for (std::size_t at = 0; at < bytes; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, key + at, std::min<std::size_t>(bytes - at, 8));
-    hash = mix(hash ^ word) + 0x9E3779B97F4A7C15;
-  }
-  return mix(hash);
-}
-
 int find_column(const Source& source, const std::string& name) {
   std::string names;
   for (std::size_t i = 0; i < source.columns().size(); ++i) {
@@ -212,13 +201,9 @@ MembersPtr split_part(const Split& split, const Source& source, const Members* w
     std::iota(samples.begin(), samples.end(), first);
     if (within != nullptr) within->to_samples(samples);
     keys.resize(samples.size() * bytes);
-    ArrayView target{keys.data(), key.dtype, Device::cpu(), {count}, {}};
-    for (const std::int64_t extent : key.shape)
-      target.shape.push_back(extent);
-    target.strides = dense_strides(target.shape);
-    source.read_column(column, samples, target);
+    source.read_column(column, samples, samples_at(keys.data(), key, count));
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      const bool drawn = hash_of(keys.data() + i * bytes, bytes, split.seed) < threshold;
+      const bool drawn = hash_bytes({keys.data() + i * bytes, bytes}, split.seed) < threshold;
       const auto number = static_cast<std::size_t>(first) + i;
       if (drawn == validation) bits[number / 64] |= std::uint64_t{1} << number % 64;
     }

@@ -5,7 +5,7 @@
 
 #include <forebay/array/philox.h>
 #include <forebay/array/require.h>
-#include <forebay/pipeline/order/random.h>
+#include <forebay/pipeline/hash.h>
 
 namespace forebay {
 

@@ -27,11 +27,4 @@ inline std::int64_t below(std::int64_t count, std::uint64_t bits) {
   return static_cast<std::int64_t>(product >> 64);
 }
 
-/// Each bit of the result depends on each bit of `value` (David Stafford's thirteenth mixer).
-inline std::uint64_t mix(std::uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return value ^ (value >> 31);
-}
-
 }  // namespace forebay

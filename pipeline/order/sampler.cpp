@@ -20,9 +20,10 @@ Sampler::Sampler(Settings settings)
       length_(settings_.order->length()),
       global_batch_(product(settings_.batch_size, settings_.shard.num_shards)) {}
 
-std::int64_t Sampler::steps_per_epoch() const {
-  const bool rest = length_ % global_batch_ != 0;
-  return length_ / global_batch_ + (rest && settings_.last_batch != LastBatchPolicy::drop ? 1 : 0);
+std::int64_t Sampler::steps_from(std::int64_t cursor) const {
+  const std::int64_t left = length_ - cursor;
+  const bool rest = left % global_batch_ != 0;
+  return left / global_batch_ + (rest && settings_.last_batch != LastBatchPolicy::drop ? 1 : 0);
 }
 
 bool Sampler::ends_at(std::int64_t cursor) const {

@@ -22,8 +22,8 @@ struct BatchPosition {
 /// arithmetic on positions.
 ///
 /// The global batch at a cursor is the next batch_size * num_shards samples of the order; shard r
-/// has rows r * batch_size and on, so that the shards' batches one after another are the batch
-/// of a run with one shard. Every shard has the same number of steps, and batches of the same number of
+/// has rows r * batch_size and on, so that the shards' batches one after another are the batch of a
+/// run with one shard. Every shard has the same number of steps, and batches of the same number of
 /// rows. What is left for the last step of an epoch: `drop` leaves it out; `fill` completes the
 /// global batch from the start of the epoch's order; `partial` deals it out evenly, the first
 /// shards getting one row more, and a shard with one row less (perhaps none) repeats a sample.
@@ -39,7 +39,9 @@ class Sampler {
 
   const Order& order() const { return *settings_.order; }
   const Shard& shard() const { return settings_.shard; }
-  std::int64_t steps_per_epoch() const;
+  std::int64_t steps_per_epoch() const { return steps_from(0); }
+  /// Batches from `cursor` to the end of the epoch.
+  std::int64_t steps_from(std::int64_t cursor) const;
   /// No batch begins at `cursor`: the epoch ends there.
   bool ends_at(std::int64_t cursor) const;
   /// Rows of the batch at `cursor`, where the epoch does not end: the same for all shards.

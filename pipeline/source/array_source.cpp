@@ -65,6 +65,8 @@ class ArraySource final : public Source {
   const std::vector<Column>& columns() const override { return columns_; }
   std::int64_t grain() const override { return grain_of(columns_); }
 
+  std::string fingerprint() const override { return hash_of_samples(*this); }
+
   std::string describe() const override {
     std::string text = "array ";
     for (std::size_t c = 0; c < columns_.size(); ++c)

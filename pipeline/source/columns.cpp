@@ -4,6 +4,7 @@
 #include <set>
 
 #include <forebay/array/require.h>
+#include <forebay/pipeline/hash.h>
 
 namespace forebay {
 
@@ -27,27 +28,53 @@ void check_columns(const char* source, const std::vector<Column>& columns) {
   }
 }
 
+namespace {
+
+/// `bytes`, made as large as it takes, as `count` samples of the column.
+ArrayView samples_in(std::vector<std::byte>& bytes, const Column& column, std::size_t count) {
+  bytes.resize(count * sample_bytes(column));
+  return samples_at(bytes.data(), column, static_cast<std::int64_t>(count));
+}
+
+}  // namespace
+
 void Source::read_column(int column, std::span<const std::int64_t> indices,
                          const ArrayView& target) const {
   std::vector<std::vector<std::byte>> unused(columns().size());
   std::vector<ArrayView> targets;
   for (std::size_t c = 0; c < unused.size(); ++c) {
-    if (static_cast<int>(c) == column) {
-      targets.push_back(target);
-      continue;
-    }
-    unused[c].resize(indices.size() * sample_bytes(columns()[c]));
-    ArrayView view{unused[c].data(),
-                   columns()[c].dtype,
-                   Device::cpu(),
-                   {static_cast<std::int64_t>(indices.size())},
-                   {}};
-    for (const std::int64_t extent : columns()[c].shape)
-      view.shape.push_back(extent);
-    view.strides = dense_strides(view.shape);
-    targets.push_back(view);
+    const bool wanted = static_cast<int>(c) == column;
+    targets.push_back(wanted ? target : samples_in(unused[c], columns()[c], indices.size()));
   }
   read(indices, targets);
+}
+
+std::string hash_of_samples(const Source& source) {
+  std::int64_t bytes = 1;
+  for (const Column& column : source.columns())
+    bytes += static_cast<std::int64_t>(sample_bytes(column));
+  const std::int64_t most = std::clamp<std::int64_t>((16 << 20) / bytes, 2, 64);
+  const std::int64_t count = std::min(most, source.size());
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < count; ++i)
+    indices.push_back(i * (source.size() - 1) / std::max<std::int64_t>(count - 1, 1));
+  std::vector<std::vector<std::byte>> values(source.columns().size());
+  std::vector<ArrayView> targets;
+  for (std::size_t c = 0; c < values.size(); ++c)
+    targets.push_back(samples_in(values[c], source.columns()[c], indices.size()));
+  if (count > 0) source.read(indices, targets);
+  std::uint64_t hash = 0;
+  for (const auto& column : values)
+    hash = hash_bytes(column, hash);
+  return hex(hash);
+}
+
+ArrayView samples_at(void* data, const Column& column, std::int64_t count) {
+  ArrayView view{data, column.dtype, Device::cpu(), {count}, {}};
+  for (const std::int64_t extent : column.shape)
+    view.shape.push_back(extent);
+  view.strides = dense_strides(view.shape);
+  return view;
 }
 
 std::size_t sample_bytes(const Column& column) {

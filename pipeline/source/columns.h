@@ -13,7 +13,14 @@ void check_columns(const char* source, const std::vector<Column>& columns);
 /// Samples worth one reader task: about 64 KiB of them.
 std::int64_t grain_of(const std::vector<Column>& columns);
 
+/// A hash of the values of the first sample, the last, and up to 62 evenly between them: as many as
+/// fit 16 MiB.
+std::string hash_of_samples(const Source& source);
+
 /// Bytes of one sample of `column`.
 std::size_t sample_bytes(const Column& column);
+
+/// Host memory at `data` as `count` dense samples of `column`.
+ArrayView samples_at(void* data, const Column& column, std::int64_t count);
 
 }  // namespace forebay

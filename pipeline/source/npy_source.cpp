@@ -29,6 +29,8 @@ class NpySource final : public Source {
   const std::vector<Column>& columns() const override { return columns_; }
   std::int64_t grain() const override { return grain_of(columns_); }
 
+  std::string fingerprint() const override { return hash_of_samples(*this); }
+
   std::string describe() const override {
     std::string text = "npy ";
     for (std::size_t c = 0; c < files_.size(); ++c)

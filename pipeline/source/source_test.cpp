@@ -210,6 +210,32 @@ TEST_F(NpySource, IsReadByManyThreadsAtOnce) {
   EXPECT_EQ(equal, std::vector<int>(4, 1));
 }
 
+TEST(Fingerprint, SaysWhichSamplesThereAre) {
+  const std::string folder = kit::temporary_folder();
+  const Array x = kit::random({1000, 3}, Dtype::f32, 1),
+              y = kit::random({1000}, Dtype::i64, 2, 0, 9);
+  const auto of_arrays = [](const Array& a, const Array& b) {
+    return array_source({{"x", a}, {"y", b}})->fingerprint();
+  };
+  const std::string fingerprint = of_arrays(x, y);
+  EXPECT_EQ(fingerprint.size(), 16u);
+  write_npy(folder + "/x.npy", x.view());
+  write_npy(folder + "/y.npy", y.view());
+  EXPECT_EQ(npy_source({{"x", folder + "/x.npy"}, {"y", folder + "/y.npy"}})->fingerprint(),
+            fingerprint);
+  const auto with = [&](std::int64_t sample, double to) {
+    return of_arrays(x, kit::generate({1000}, Dtype::i64, [&](std::int64_t i) {
+                       return i == sample ? to : kit::value(y.view(), i);
+                     }));
+  };
+  EXPECT_NE(with(0, 1 << 20), fingerprint);
+  EXPECT_NE(with(999, 1 << 20), fingerprint);
+  EXPECT_EQ(with(1, 1 << 20), fingerprint);  // not one of the 64 that are looked at
+  EXPECT_NE(of_arrays(x.slice(0, 0, 999), y.slice(0, 0, 999)), fingerprint);
+  EXPECT_EQ(of_arrays(x.slice(0, 0, 0), y.slice(0, 0, 0)).size(), 16u);
+  EXPECT_EQ(callback_source(1, {{"x", Dtype::f32, {}}}, [](auto, auto) {})->fingerprint(), "");
+}
+
 TEST_F(NpySource, DescribesItsFiles) {
   const std::string x = save("x.npy", kit::random({7}, Dtype::f32, 1)),
                     y = save("y.npy", kit::random({7}, Dtype::f32, 1));
