@@ -1,5 +1,10 @@
-# Writes the text of INPUT as a C++ string called NAME; in pieces, since a literal has a length limit.
-file(READ ${INPUT} text)
+# Writes the text of the files INPUT, one after the other, as a C++ string called NAME; in pieces, since a literal has a
+# length limit.
+set(text "")
+foreach(file IN LISTS INPUT)
+  file(READ ${file} more)
+  string(APPEND text "${more}")
+endforeach()
 set(body "")
 string(LENGTH "${text}" length)
 set(start 0)

@@ -50,12 +50,12 @@ function(forebay_layer name)
   set_property(GLOBAL APPEND PROPERTY FOREBAY_LIBRARIES ${arg_LIBRARIES})
 endfunction()
 
-# embed_text(<target> <name> <file>): the text of a file as `extern const char* const <name>`.
-function(embed_text target name file)
-  cmake_path(ABSOLUTE_PATH file OUTPUT_VARIABLE source)
+# embed_text(<target> <name> <file>...): the text of files as `extern const char* const <name>`.
+function(embed_text target name)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE source)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded/${name}.cpp)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DINPUT=${source} -DOUTPUT=${output} -DNAME=${name}
+    COMMAND ${CMAKE_COMMAND} "-DINPUT=${source}" -DOUTPUT=${output} -DNAME=${name}
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
   target_sources(${target} PRIVATE ${output})

@@ -67,6 +67,14 @@ std::vector<int> axes_of(std::string_view op, const std::vector<std::int64_t>& a
   return result;
 }
 
+std::int64_t entry_of(std::string_view op, std::string_view argument,
+                      const std::vector<std::int64_t>& list, std::size_t i, std::size_t count) {
+  FOREBAY_REQUIRE(list.size() == 1 || list.size() == count, invalid,
+                  "{}: `{}` has {} entries for {} axes; give one for each, or one for all.", op,
+                  argument, list.size(), count);
+  return list[list.size() == 1 ? 0 : i];
+}
+
 Dims dims_of(std::string_view op, std::string_view argument,
              const std::vector<std::int64_t>& list) {
   FOREBAY_REQUIRE(list.size() <= kMaxRank, invalid,

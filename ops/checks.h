@@ -34,6 +34,11 @@ constexpr Dtype work_type(Dtype input, Dtype result) {
 /// Errors: invalid, "frame: `axis` is 2, but `x` has shape (3, 4); it must be from -2 to 1."
 int axis_of(std::string_view op, std::int64_t axis, const Dims& shape);
 
+/// Of a setting with one entry for each of `count` axes, or one for all, that for axis number `i`.
+/// Errors: invalid, "crop: `stop` has 3 entries for 2 axes; give one for each, or one for all."
+std::int64_t entry_of(std::string_view op, std::string_view argument,
+                      const std::vector<std::int64_t>& list, std::size_t i, std::size_t count);
+
 /// The setting `axes` of an op on `x`, each counted from 0.
 /// Errors: invalid without any, for one that is not there and for one named twice.
 std::vector<int> axes_of(std::string_view op, const std::vector<std::int64_t>& axes,

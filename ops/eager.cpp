@@ -4,6 +4,7 @@
 
 #include <forebay/array/require.h>
 #include <forebay/ops/expr/execute.h>
+#include <forebay/ops/random.h>
 
 namespace forebay {
 namespace {
@@ -44,7 +45,7 @@ Array evaluate(const Expr& expression, std::vector<Array> sources, const Context
   // Arrays of the expression's own are read where they are; only those on another device have to be
   // copied.
   for (expr::Program::Leaf& leaf : program.leaves) {
-    if (leaf.source >= 0 || leaf.table.device() != context.device()) continue;
+    if (leaf.source != expr::kTable || leaf.table.device() != context.device()) continue;
     leaf.source = static_cast<int>(sources.size());
     sources.push_back(std::exchange(leaf.table, {}));
   }
@@ -80,7 +81,8 @@ void check_devices(std::string_view subject, std::span<const Array> arrays,
   }
 }
 
-/// The results of a pointwise op; empty when the op with these settings is none.
+/// The results of a pointwise op; empty when the op with these settings is none. `sources` are what
+/// `lower` gets.
 std::vector<Array> run_pointwise(const Op& op, std::vector<Array> sources, const Context& context) {
   std::vector<Expr> inputs;
   for (std::size_t i = 0; i < sources.size(); ++i)
@@ -102,15 +104,16 @@ std::vector<Array> run_pointwise(const Op& op, std::vector<Array> sources, const
   return outputs;
 }
 
-}  // namespace
-
-std::vector<Array> run_op(const Op& op, const std::vector<Array>& inputs, const Context& context) {
+std::vector<ArraySpec> specs_of(std::span<const Array> arrays) {
   std::vector<ArraySpec> specs;
-  for (const Array& input : inputs)
-    specs.push_back({input.dtype(), input.shape()});
-  const std::vector<ArraySpec> results = op.infer(specs);
-  check_devices(op.name(), inputs, context);
+  for (const Array& array : arrays)
+    specs.push_back({array.dtype(), array.shape()});
+  return specs;
+}
 
+/// `inputs` are those of `infer`, and behind them what else `lower` and bodies get.
+std::vector<Array> run(const Op& op, const std::vector<ArraySpec>& results,
+                       const std::vector<Array>& inputs, const Context& context) {
   std::vector<Array> outputs;
   bool empty = true;
   for (const ArraySpec& result : results)
@@ -127,8 +130,51 @@ std::vector<Array> run_op(const Op& op, const std::vector<Array>& inputs, const 
   std::vector<Array> dense;
   for (const Array& input : inputs)
     dense.push_back(contiguous(input, context));
-  enqueue(prepare(op, {specs, results}, context), dense, outputs, context);
+  enqueue(prepare(op, {specs_of(inputs), results}, context), dense, outputs, context);
   return outputs;
+}
+
+/// The position of BatchInfo, on the stream's device.
+Array position_of(const Draw& draw, const Context& context) {
+  return copy_to(Array::from<std::int64_t>(
+                     {3}, std::vector{draw.epoch, std::int64_t{0},
+                                      static_cast<std::int64_t>(draw.seed)}),
+                 context);
+}
+
+void check_draw(std::string_view op, const Draw& draw, const Array& x, const Context& context) {
+  const Array& ids = draw.sample_ids;
+  FOREBAY_REQUIRE(ids.dtype() == Dtype::i64 && ids.rank() == 1, invalid,
+                  "{}: the sample ids are {} {}; they must be i64 (n,).", op, name_of(ids.dtype()),
+                  to_string(ids.shape()));
+  FOREBAY_REQUIRE(ids.device() == context.device(), invalid,
+                  "{}: the sample ids are on {} but the stream on {}; copy them with `copy_to` "
+                  "before.",
+                  op, to_string(ids.device()), to_string(context.device()));
+  check_samples(op, x.shape(), ids.count());
+}
+
+}  // namespace
+
+std::vector<Array> run_op(const Op& op, const std::vector<Array>& inputs, const Context& context) {
+  const std::vector<ArraySpec> results = op.infer(specs_of(inputs));
+  FOREBAY_REQUIRE(op.entry().def.draws == 0, invalid,
+                  "{}: it is random; give the Draw that says of which samples and epoch.",
+                  op.name());
+  check_devices(op.name(), inputs, context);
+  return run(op, results, inputs, context);
+}
+
+std::vector<Array> run_op(const Op& op, const std::vector<Array>& inputs, const Draw& draw,
+                          const Context& context) {
+  const std::vector<ArraySpec> results = op.infer(specs_of(inputs));
+  if (op.entry().def.draws == 0) return run_op(op, inputs, context);
+  check_devices(op.name(), inputs, context);
+  check_draw(op.name(), draw, inputs[0], context);
+  std::vector<Array> all = inputs;
+  all.push_back(draw.sample_ids);
+  all.push_back(position_of(draw, context));
+  return run(op, results, all, context);
 }
 
 Array eval(const Expr& expression, const std::vector<Array>& sources, const Context& context) {

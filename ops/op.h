@@ -26,8 +26,9 @@ struct BatchInfo {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
   ArrayView sample_ids;  ///< i64 [batch size], on the device of the step
-  /// i64 [2]: epoch and batch, on the device of the step. A CUDA body that depends on them reads
-  /// them from here: its launches are replayed for later batches with the scalars of the first.
+  /// i64 [3]: epoch, batch and the seed's bits, on the device of the step. A CUDA body that depends
+  /// on them reads them from here: its launches are replayed for later batches with the scalars of
+  /// the first.
   ArrayView position;
 };
 
@@ -156,6 +157,14 @@ struct OpDef {
   /// Whether a row of the result depends on other rows of the batch (axis 0), so that it changes
   /// with the batch size and the order: `plan` says so. Null: only results without a batch axis do.
   bool (*mixes_samples)(const void* settings, std::span<const ArraySpec> inputs) = nullptr;
+  /// A random op's number, 1 to 255, by which its random words differ from those of other ops
+  /// (random.h): no two ops have the same, and it stays. 0: the op is not random. To the inputs that
+  /// `lower` and bodies of a random op get, two are appended: the sample ids, i64 [N], and the
+  /// position, i64 [3], as in BatchInfo. `infer` does not get them.
+  int draws = 0;
+  /// Random ops: the settings with this `stream` where they do not name one: which of several
+  /// stages of the op it is, so that their words differ.
+  std::shared_ptr<const void> (*with_stream)(const void* settings, std::int64_t stream) = nullptr;
 };
 
 using PrepareFn = std::unique_ptr<Body>(const Op& op, const Problem& problem,
@@ -183,6 +192,14 @@ OpDef define_op(OpDef text) {
   text.infer = [](const void* settings, std::span<const ArraySpec> inputs) {
     return Infer(*static_cast<const S*>(settings), inputs);
   };
+  if constexpr (requires(S& settings) { settings.stream; }) {
+    text.with_stream = [](const void* settings,
+                          std::int64_t stream) -> std::shared_ptr<const void> {
+      auto result = std::make_shared<S>(*static_cast<const S*>(settings));
+      result->stream = result->stream.value_or(stream);
+      return result;
+    };
+  }
   if constexpr (Lower != nullptr) {
     text.lower = [](const void* settings, std::span<const expr::Expr> inputs,
                     Materialise& materialise) {

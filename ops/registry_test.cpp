@@ -1,6 +1,7 @@
 #include "kit/kit.h"
 
 #include <array>
+#include <map>
 #include <set>
 
 #include <forebay/ops/registry.h>
@@ -25,6 +26,23 @@ TEST(Registry, IsSortedCompleteAndUnambiguous) {
     EXPECT_TRUE(def.lower != nullptr || entry.cpu != nullptr) << def.name;
   }
   EXPECT_GE(registry().size(), 9U);
+}
+
+// No two random ops draw the same words, whatever stages there are. The numbers are in every run.
+TEST(Registry, RandomOpsHaveNumbersOfTheirOwn) {
+  std::map<int, std::string_view> ops;
+  for (const OpEntry& entry : registry()) {
+    if (entry.def.draws == 0) continue;
+    EXPECT_GE(entry.def.draws, 1) << entry.def.name;
+    EXPECT_LE(entry.def.draws, 255) << entry.def.name;
+    EXPECT_NE(entry.def.with_stream, nullptr) << entry.def.name << " has no setting `stream`";
+    EXPECT_TRUE(ops.emplace(entry.def.draws, entry.def.name).second)
+        << entry.def.name << " has the number of " << ops[entry.def.draws];
+  }
+  EXPECT_EQ(ops[1], "noise");
+  EXPECT_EQ(ops[2], "dropout_mask");
+  EXPECT_EQ(ops[3], "random_flip");
+  EXPECT_EQ(ops[4], "random_crop");
 }
 
 TEST(Registry, FindsByNameAndAlias) {

@@ -125,9 +125,14 @@ bool Drafts::merge(std::size_t first, std::size_t second) {
   for (std::size_t v = 0; v < values_.size(); ++v)
     through[v] =
         expr::Expr::leaf(static_cast<int>(v), values_[v].spec.dtype, values_[v].spec.shape);
+  // What every batch brings is no work in common.
+  const auto is_data = [&](int value) {
+    const PlanValue::Kind kind = values_[index(value)].kind;
+    return kind != PlanValue::Kind::sample_ids && kind != PlanValue::Kind::position;
+  };
   for (const expr::Expr& result : b.results) {
     for (const int source : sources_of(result)) {
-      related |= contains(read_by_a, source);
+      related |= contains(read_by_a, source) && is_data(source);
       const auto made = std::find(a.step.outputs.begin(), a.step.outputs.end(), base_of(source));
       if (made == a.step.outputs.end()) continue;
       if (source != *made || !reads_in_place(result, source, a.results[0].shape())) return false;

@@ -162,7 +162,7 @@ inline std::vector<ArraySpec> infer_same(const Hook&, std::span<const ArraySpec>
   return {inputs[0]};
 }
 inline std::vector<ArraySpec> infer_probe(const Hook&, std::span<const ArraySpec> inputs) {
-  return {{Dtype::i64, {inputs[0].shape[0]}}, {Dtype::i64, {2}}};
+  return {{Dtype::i64, {inputs[0].shape[0]}}, {Dtype::i64, {3}}};
 }
 
 inline OpDef hook_def(OpDef def) {

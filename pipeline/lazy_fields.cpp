@@ -20,6 +20,18 @@ expr::Expr LazyFields::leaf(int value) const {
   return expr::Expr::leaf(value, spec.dtype, spec.shape);
 }
 
+int LazyFields::batch_info(PlanValue::Kind kind, Device device) {
+  for (std::size_t i = 0; i < plan_.values.size(); ++i) {
+    if (plan_.values[i].kind == kind && plan_.values[i].device == device)
+      return static_cast<int>(i);
+  }
+  const bool ids = kind == PlanValue::Kind::sample_ids;
+  return add_value({.kind = kind,
+                    .name = ids ? "sample ids" : "epoch, batch and seed",
+                    .spec = {Dtype::i64, {ids ? plan_.batch_size : 3}},
+                    .device = device});
+}
+
 int LazyFields::base_of(int value) const {
   const PlanValue& v = plan_.values[index(value)];
   return v.kind == PlanValue::Kind::view ? v.base : value;

@@ -38,6 +38,8 @@ class LazyFields {
 
   int add_value(PlanValue value);
   expr::Expr leaf(int value) const;
+  /// The value on `device` that every batch brings: its sample ids or its position.
+  int batch_info(PlanValue::Kind kind, Device device);
   /// The value whose memory `value` is.
   int base_of(int value) const;
 

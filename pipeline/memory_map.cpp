@@ -19,6 +19,7 @@ class Arranger {
 
   MemoryMap run() {
     const bool gpu = plan_.device.is_cuda();
+    place_batch_info();
     std::size_t front = map_.ids_offset +
                         aligned(static_cast<std::size_t>(plan_.batch_size) * sizeof(std::int64_t));
     // What travels has the same offset at both ends.
@@ -71,6 +72,15 @@ class Arranger {
   }
   void place(int value, Block block, std::size_t offset) {
     map_.places[static_cast<std::size_t>(value)] = {block, offset};
+  }
+  void place_batch_info() {
+    for (std::size_t i = 0; i < plan_.values.size(); ++i) {
+      const PlanValue& value = plan_.values[i];
+      const Block block = value.device.is_cuda() ? Block::slot_device : Block::slot_host;
+      const int number = static_cast<int>(i);
+      if (value.kind == PlanValue::Kind::sample_ids) place(number, block, map_.ids_offset);
+      if (value.kind == PlanValue::Kind::position) place(number, block, map_.position_offset);
+    }
   }
   void append(int value, Block block, std::size_t& end) {
     place(value, block, end);

@@ -20,7 +20,7 @@ struct MemoryMap {
   static constexpr std::size_t kAlignment = 256;
 
   std::vector<Place> places;  ///< by value number; a view has the place of its base
-  /// i64 [2] epoch and batch, then i64 [rows] sample ids: at these offsets of slot_host and of
+  /// i64 [3] epoch, batch and seed, then i64 [rows] sample ids: at these offsets of slot_host and of
   /// slot_device.
   std::size_t position_offset = 0, ids_offset = kAlignment;
   /// The first bytes of slot_host, which travel to the first bytes of slot_device; 0 without a GPU.

@@ -6,9 +6,11 @@
 #include <forebay/pipeline/plan.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <forebay/array/require.h>
+#include <forebay/ops/random.h>
 #include <forebay/pipeline/dataflow.h>
 #include <forebay/pipeline/draft.h>
 #include <forebay/pipeline/lazy_fields.h>
@@ -152,6 +154,15 @@ class Planner {
       expressions.push_back(inputs.back().expr);
       pending = merged(pending, inputs.back().pending);
     }
+    if (stage.op.entry().def.draws != 0) {
+      check_samples(stage.op.name(), specs[0].shape, plan_.batch_size);
+      for (const auto kind : {PlanValue::Kind::sample_ids, PlanValue::Kind::position}) {
+        const int value = fields_.batch_info(kind, device);
+        specs.push_back(plan_.values[index(value)].spec);
+        expressions.push_back(fields_.leaf(value));
+        inputs.push_back({.spec = specs.back(), .expr = expressions.back(), .device = device});
+      }
+    }
     Materialiser materialise(*this, i, device, pending);
     const std::vector<expr::Expr> lowered = stage.op.lower(expressions, materialise);
     pending = materialise.used() ? std::vector<int>{i} : merged(pending, {i});
@@ -221,7 +232,7 @@ class Planner {
     const auto fuses = stage.op.entry().def.fuses;
     if (fuses != nullptr && spec_.fuse)
       draft.fuses = fuses(stage.op.raw_settings(), problem, device.kind);
-    for (std::size_t k = 0; k < inputs.size(); ++k) {
+    for (std::size_t k = 0; k < names.inputs.size(); ++k) {
       const auto same = std::find(names.inputs.begin(), names.inputs.end(), names.inputs[k]);
       if (const auto first = static_cast<std::size_t>(same - names.inputs.begin()); first < k) {
         draft.inputs.push_back(draft.inputs[first]);
@@ -245,6 +256,8 @@ class Planner {
                                name, stage_title(spec_, i), stage.op.name()));
       }
     }
+    for (std::size_t k = names.inputs.size(); k < inputs.size(); ++k)
+      draft.inputs.push_back(inputs[k].expr);
     draft.step.stages = merged(draft.step.stages, {});
     for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
       const bool needed =
@@ -316,6 +329,20 @@ class Planner {
   LazyFields fields_;
 };
 
+/// Random ops that name no stream get the number of the stage among those of its op.
+std::shared_ptr<const Spec> with_streams(std::shared_ptr<const Spec> spec) {
+  std::map<const OpEntry*, std::int64_t> counts;
+  std::shared_ptr<Spec> result;
+  for (std::size_t i = 0; i < spec->stages.size(); ++i) {
+    const Op& op = spec->stages[i].op;
+    if (op.entry().def.draws == 0) continue;
+    if (result == nullptr) result = std::make_shared<Spec>(*spec);
+    const std::int64_t number = counts[&op.entry()]++;
+    result->stages[i].op = Op(op.entry(), op.entry().def.with_stream(op.raw_settings(), number));
+  }
+  return result == nullptr ? spec : result;
+}
+
 }  // namespace
 
 std::shared_ptr<const Plan> compile_for(const Plan& plan, std::int64_t rows) {
@@ -334,6 +361,7 @@ std::shared_ptr<const Plan> compile_for(const Plan& plan, std::int64_t rows) {
 }
 
 std::shared_ptr<const Plan> compile(std::shared_ptr<const Spec> spec) {
+  spec = with_streams(std::move(spec));
   Mistakes mistakes;
   const bool has_columns = check_settings(*spec, mistakes);
   if (spec->source == nullptr) mistakes.raise();

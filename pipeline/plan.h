@@ -18,6 +18,8 @@ struct PlanValue {
     temporary,  ///< between steps
     output,     ///< handed to the consumer
     view,       ///< the memory of another value under another shape
+    sample_ids,  ///< of the batch, as in BatchInfo: they come with every batch
+    position,    ///< likewise
   };
   Kind kind = Kind::temporary;
   std::string name;  ///< the field, for people

@@ -177,6 +177,7 @@ void Producer::read(const Ticket& ticket, const Slot& slot, const Runner& runner
   auto* const ids = reinterpret_cast<std::int64_t*>(slot.host.as<char>() + runner.map().ids_offset);
   position[0] = ticket.position.epoch;
   position[1] = ticket.position.step;
+  position[2] = static_cast<std::int64_t>(plan.spec->seed);
   plan.sampler->indices(ticket.position, ids);
 
   std::vector<ArrayView> columns;

@@ -53,7 +53,9 @@ Program::Program(std::shared_ptr<const Plan> plan, const Options& options)
     slot_->device = block(map.slot_device, machine_->gpu->memory);
     slot_->ready = Event::create(plan_->device);
   }
-  std::fill_n(numbers_at(slot_->host, map.position_offset), 2, 0);
+  std::int64_t* const position = numbers_at(slot_->host, map.position_offset);
+  position[0] = position[1] = 0;
+  position[2] = static_cast<std::int64_t>(plan_->spec->seed);
   std::int64_t* const ids = numbers_at(slot_->host, map.ids_offset);
   std::iota(ids, ids + plan_->batch_size, std::int64_t{0});
   send(map.ids_offset + static_cast<std::size_t>(plan_->batch_size) * sizeof(std::int64_t));

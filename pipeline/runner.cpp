@@ -124,7 +124,7 @@ Binding& Runner::bind(Slot& slot) {
   const auto fill = [&](BatchInfo& info, const Array& block) {
     info.seed = plan_->spec->seed;
     info.sample_ids = numbers(block, map_.ids_offset, plan_->batch_size);
-    info.position = numbers(block, map_.position_offset, 2);
+    info.position = numbers(block, map_.position_offset, 3);
   };
   fill(binding->on_cpu, slot.host);
   if (machine_.gpu) fill(binding->on_gpu, slot.device);

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include <forebay/array/require.h>
-#include <forebay/ops/eager.h>
+#include <forebay/ops/random_test.h>
 #include <forebay/pipeline/config/config.h>
 
 namespace forebay {
@@ -73,13 +73,14 @@ TEST_P(Conformance, EveryLayoutAndDeviceGivesTheSameAnswer) {
       dense.push_back(kit::random(shape, dtype, 7 + i, is_integer(dtype) ? 0 : -4,
                                   is_integer(dtype) ? 100 : 4));
     }
-    const auto want = run_op(op, dense, cpu);
+    // What a random op draws is of these samples; others draw nothing.
+    const auto want = run_op(op, dense, test::draw_of(shape[0], cpu), cpu);
     cpu.stream.synchronize();
     for (const kit::Layout layout : kit::layouts()) {
       std::vector<Array> given;
       for (const Array& x : dense)
         given.push_back(kit::to_device(kit::with_layout(x, layout), context));
-      const auto got = run_op(op, given, context);
+      const auto got = run_op(op, given, test::draw_of(shape[0], context), context);
       context.stream.synchronize();
       ASSERT_EQ(got.size(), want.size());
       for (std::size_t i = 0; i < got.size(); ++i) {

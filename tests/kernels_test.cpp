@@ -33,16 +33,21 @@ TEST_P(Kernels, CompileForEveryArchitecture) {
   int prepared = 0;
   for (const Dtype dtype : kAllDtypes) {
     for (const Dims& shape : {Dims{64}, Dims{8, 8}, Dims{3, 8, 8}, Dims{2, 8, 8, 3}}) {
-      const std::vector<ArraySpec> inputs(entry.def.inputs.size(), ArraySpec{dtype, shape});
+      std::vector<ArraySpec> inputs(entry.def.inputs.size(), ArraySpec{dtype, shape});
       std::vector<ArraySpec> outputs;
       try {
         outputs = op.infer(inputs);
       } catch (const Error&) {
         continue;
       }
+      if (entry.def.draws != 0) {
+        inputs.push_back({Dtype::i64, {shape[0]}});
+        inputs.push_back({Dtype::i64, {3}});
+      }
       std::vector<expr::Expr> leaves;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        leaves.push_back(expr::Expr::leaf(static_cast<int>(i), dtype, shape));
+        leaves.push_back(
+            expr::Expr::leaf(static_cast<int>(i), inputs[i].dtype, inputs[i].shape));
       }
       NoMaterialise materialise;
       if (const auto lowered = op.lower(leaves, materialise); !lowered.empty()) {

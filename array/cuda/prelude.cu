@@ -166,6 +166,37 @@ To wrap_cast(From x) {
   return To(x);
 }
 
+// ---- Random bits.
+struct Words {
+  u32 at[4];
+};
+
+/// Philox4x32-10, as array/philox.h, with a counter of two 64-bit numbers.
+inline Words philox(u64 low, u64 high, u64 key) {
+  u32 c0 = u32(low), c1 = u32(low >> 32), c2 = u32(high), c3 = u32(high >> 32);
+  u32 key0 = u32(key), key1 = u32(key >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const u64 a = u64(0xD2511F53u) * c0, b = u64(0xCD9E8D57u) * c2;
+    c0 = u32(b >> 32) ^ c1 ^ key0;
+    c1 = u32(b);
+    c2 = u32(a >> 32) ^ c3 ^ key1;
+    c3 = u32(a);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return {c0, c1, c2, c3};
+}
+
+/// Word `place` of a sequence: the `philox` of the pointwise language. Of neighbours whose places are known at compile
+/// time but for a common multiple of 4, the compiler finds out that they are words of one counter.
+inline u32 philox_word(u64 place, u64 sequence, u64 key) {
+  const Words words = philox(place >> 2, sequence, key);
+  const u32 word = u32(place) & 3;
+  const u32 low = word == 0 ? words.at[0] : words.at[1], high = word == 2 ? words.at[2] : words.at[3];
+  return word < 2 ? low : high;
+}
+
 // ---- Threads. Blocks are one-dimensional, of whole warps.
 /// The number of this thread in the grid, and of threads in it, for loops such as
 ///   for (i64 i = grid_thread(); i < n; i += grid_threads()) ..

@@ -31,11 +31,7 @@ namespace {
 /// `list` for the axis number `i` of `count`; `open` when it is empty.
 std::int64_t entry(std::string_view name, const std::vector<std::int64_t>& list, std::size_t i,
                    std::size_t count, std::int64_t open) {
-  if (list.empty()) return open;
-  FOREBAY_REQUIRE(list.size() == 1 || list.size() == count, invalid,
-                  "crop: `{}` has {} entries for {} axes; give one for each, or one for all.", name,
-                  list.size(), count);
-  return list[list.size() == 1 ? 0 : i];
+  return list.empty() ? open : entry_of("crop", name, list, i, count);
 }
 
 expr::Expr cropped(const Crop& settings, const expr::Expr& x) {

@@ -111,8 +111,9 @@ std::string constant_text(const Program::Instruction& constant) {
 }
 
 std::string leaf_text(const Program::Leaf& leaf, const Dims& shape) {
-  std::string text = leaf.source >= 0 ? fmt::format("source[{}]", leaf.source)
-                                      : fmt::format("table{}", to_string(leaf.table.shape()));
+  std::string text = leaf.is_index()     ? std::string("index")
+                     : leaf.source >= 0 ? fmt::format("source[{}]", leaf.source)
+                                        : fmt::format("table{}", to_string(leaf.table.shape()));
   if (leaf.offset != 0) text += fmt::format(" from {}", leaf.offset);
   if (!is_dense(shape, leaf.strides)) text += fmt::format(" strides {}", to_string(leaf.strides));
   return text;

@@ -11,10 +11,12 @@ namespace forebay::expr {
   CpuLoop* math_loop(Opcode opcode, Dtype operand);                                               \
   CpuLoop* compare_loop(Opcode opcode, Dtype operand);                                            \
   CpuLoop* complex_loop(Opcode opcode, Dtype operand);                                            \
+  CpuLoop* random_loop(Opcode opcode, Dtype operand);                                             \
   CpuCopy* gather_loop(std::size_t size);                                                         \
   CpuCopy* scatter_loop(std::size_t size);                                                        \
   const CpuLevel kLevel{#level, gather_loop, scatter_loop,                                        \
-                        find<cast_loop, compare_loop, arithmetic_loop, math_loop, complex_loop>}; \
+                        find<cast_loop, compare_loop, arithmetic_loop, math_loop, complex_loop,   \
+                             random_loop>};                                                       \
   }
 
 namespace {

@@ -41,6 +41,7 @@ CpuLoop* arithmetic_loop(Opcode opcode, Dtype operand);
 CpuLoop* math_loop(Opcode opcode, Dtype operand);
 CpuLoop* compare_loop(Opcode opcode, Dtype operand);
 CpuLoop* complex_loop(Opcode opcode, Dtype operand);
+CpuLoop* random_loop(Opcode opcode, Dtype operand);
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 CpuCopy* gather_loop(std::size_t size);
 CpuCopy* scatter_loop(std::size_t size);

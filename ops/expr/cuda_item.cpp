@@ -23,7 +23,7 @@ class ItemWriter {
 
   /// Whether an array that is not interleaved differs from one of the rows taken together to the next.
   bool by_row(const Dims& strides, Way way) const {
-    return together() && way != Way::interleaved && strides[last() - 1] != 0;
+    return together() && way != Way::interleaved && way != Way::index && strides[last() - 1] != 0;
   }
   bool leaf_by_row(std::size_t i) const { return by_row(nest().leaves[i], walk().leaves[i]); }
   /// Arrays that lie in the order of the items need no indices.
@@ -86,6 +86,34 @@ class ItemWriter {
                        text.empty() ? text : fmt::format(" + ({})", text.substr(3)));
   }
 
+  bool is_index(std::size_t i) const { return walk().leaves[i] == Way::index; }
+  bool is_loaded(std::size_t i) const { return !walk().is_common(i) && !is_index(i); }
+
+  /// The number of an element: its place in the array that it would lie in.
+  std::string index(std::size_t i) const {
+    const Dims& strides = nest().leaves[i];
+    std::string place;
+    const auto add = [&](std::string_view text, int axis) {
+      if (strides[axis] == 1) place += fmt::format(" + {}", text);
+      if (strides[axis] != 0 && strides[axis] != 1)
+        place += fmt::format(" + {} * Index(p.x{}_stride{})", text, i, axis);
+    };
+    if (walk().flat) {
+      if (strides[0] != 0) place = " + (first + n)";
+    } else {
+      place = w_.outer_place(fmt::format("x{}", i), strides);
+      if (together()) add("c", last() - 1);
+      add("(column + n)", last());
+    }
+    if (place.empty()) place = " + 0";
+    // Not below 0 without an offset, so that the compiler knows the upper bits.
+    const bool narrow = !walk().wide && !walk().flat;
+    const bool moved = w_.program.leaves[i].offset != 0;
+    if (moved) return fmt::format("u64(p.x{}_offset + ({}))", i, place.substr(3));
+    return narrow ? fmt::format("u64(u32({}))", place.substr(3))
+                  : fmt::format("u64({})", place.substr(3));
+  }
+
   std::string leaf_declaration(std::size_t i) const {
     const std::string_view type = w_.leaf_type(i);
     const char* const rows = leaf_by_row(i) ? "[kRows]" : "";
@@ -126,15 +154,15 @@ class ItemWriter {
     w_.line("\n/// N neighbours on the last axis{}.", together() ? ", in kRows rows" : "");
     w_.line("template <int N>\nstruct Item : Place {{");
     for (std::size_t i = 0; i < w_.leaf_count(); ++i) {
-      if (!walk().is_common(i)) w_.line("  {}", leaf_declaration(i));
+      if (is_loaded(i)) w_.line("  {}", leaf_declaration(i));
     }
     w_.line("\n  void load(const Parameters& p{}) {{", tiled() ? ", const Tiles& tiles" : "");
     for (std::size_t i = 0; i < w_.leaf_count(); ++i) {
-      if (!walk().is_common(i) && !leaf_by_row(i)) w_.line("    x{} = {};", i, leaf_load(i));
+      if (is_loaded(i) && !leaf_by_row(i)) w_.line("    x{} = {};", i, leaf_load(i));
     }
     bool any = false;
     for (std::size_t i = 0; i < w_.leaf_count(); ++i) {
-      if (walk().is_common(i) || !leaf_by_row(i)) continue;
+      if (!is_loaded(i) || !leaf_by_row(i)) continue;
       if (!any) w_.line("#pragma unroll\n    for (int c = 0; c < kRows; ++c) {{");
       any = true;
       w_.line("      x{}[c] = {};", i, leaf_load(i));
@@ -214,6 +242,7 @@ class ItemWriter {
 
   void elements(std::string_view indent) {
     const auto leaf = [&](std::size_t i) {
+      if (is_index(i)) return index(i);
       const std::string name = fmt::format("{}x{}{}", walk().is_common(i) ? "common." : "", i,
                                            leaf_by_row(i) ? "[c]" : "");
       const Way way = walk().leaves[i];

@@ -95,6 +95,12 @@ void CudaWriter::arrays() {
       numbers(fmt::format("x{}_inverse", i), inverses);
       continue;
     }
+    if (walk.leaves[i] == Way::index) {
+      const std::int64_t offset = program.leaves[i].offset;
+      if (offset != 0) member(fmt::format("i64 x{}_offset;", i), offset);
+      strides(fmt::format("x{}", i), nest.leaves[i], Way::apart);
+      continue;
+    }
     const int number = program.leaves[i].source;
     member(fmt::format("const {}* x{};  // {}", leaf_type(i), i,
                        number < 0 ? "a table" : fmt::format("source {}", number)),
@@ -163,7 +169,7 @@ bool is_heavy(const Program& program) {
 bool is_even(const Program& program, const CudaWalk& walk) {
   bool even = true;
   const auto look = [&](Way way, Dtype dtype) {
-    if (way != Way::scalar && way != Way::constant)
+    if (way != Way::scalar && way != Way::constant && way != Way::index)
       even &= size_of(dtype) * static_cast<std::size_t>(walk.pack) == 16;
   };
   for (std::size_t i = 0; i < walk.leaves.size(); ++i)

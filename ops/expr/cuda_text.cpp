@@ -120,6 +120,11 @@ class Writer {
         return fmt::format("!{}", a);
       case Opcode::select:
         return fmt::format("{} ? {} : {}", a, b, c);
+      case Opcode::philox:
+        return fmt::format("philox_word({}, {}, {})", a, b, c);
+      case Opcode::uniform:
+      case Opcode::normal:
+        return fmt::format("draws::{}({})", info(opcode).name, a);
       case Opcode::leaf:
       case Opcode::constant:
         break;

@@ -51,6 +51,15 @@ LoopNest nest_by_output(const Program& program, std::span<const Dims> output_str
   return loop_nest(ordered, outputs);
 }
 
+/// The nest of the arrays that lie in memory.
+LoopNest memory_of(const Program& program, const LoopNest& nest) {
+  LoopNest result{.shape = nest.shape, .leaves = {}, .outputs = nest.outputs, .count = nest.count};
+  for (std::size_t i = 0; i < nest.leaves.size(); ++i) {
+    if (!program.leaves[i].is_index()) result.leaves.push_back(nest.leaves[i]);
+  }
+  return result;
+}
+
 template <class Call>
 void each_array(const LoopNest& nest, const Call& call) {
   std::for_each(nest.leaves.begin(), nest.leaves.end(), call);
@@ -117,14 +126,14 @@ std::optional<Dims> find_tiles(const LoopNest& nest) {
 int side_of(const Program& program, const LoopNest& nest) {
   std::size_t widest = 1;
   for (std::size_t i = 0; i < nest.leaves.size(); ++i) {
-    if (lies_across(nest.leaves[i], nest.shape.rank - 2))
+    if (!program.leaves[i].is_index() && lies_across(nest.leaves[i], nest.shape.rank - 2))
       widest = std::max(widest, size_of(program.leaves[i].dtype));
   }
   const auto fits = [&](std::size_t side) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < nest.leaves.size(); ++i) {
       const std::size_t size = size_of(program.leaves[i].dtype);
-      if (lies_across(nest.leaves[i], nest.shape.rank - 2))
+      if (!program.leaves[i].is_index() && lies_across(nest.leaves[i], nest.shape.rank - 2))
         bytes += side * (side * size + std::max<std::size_t>(size, 4));  // Tile::words
     }
     return bytes <= kTileBytes;
@@ -162,7 +171,8 @@ std::vector<float> held_values(const Program::Leaf& leaf, const CudaWalk& walk, 
 int pack_of(const Program& program, const CudaWalk& walk) {
   std::size_t widest = 1;
   for (std::size_t i = 0; i < walk.leaves.size(); ++i) {
-    if (walk.leaves[i] != Way::scalar && walk.leaves[i] != Way::constant)
+    const Way way = walk.leaves[i];
+    if (way != Way::scalar && way != Way::constant && way != Way::index)
       widest = std::max(widest, size_of(program.leaves[i].dtype));
   }
   for (int output : program.outputs)
@@ -223,16 +233,19 @@ CudaWalk cuda_walk(const Program& program, std::span<const Dims> output_strides)
   for (const Dims& strides : walk.nest.outputs)
     walk.flat &= walk.nest.is_dense(strides);
   walk.wide = !fits_32_bits(walk.nest);
-  if (const auto together = find_together(walk.nest)) {
+  const LoopNest in_memory = memory_of(program, walk.nest);
+  if (const auto together = find_together(in_memory)) {
     walk.nest = in_order(walk.nest, *together);
     walk.together = static_cast<int>(walk.nest.shape[walk.nest.shape.rank - 2]);
-  } else if (const auto tiles = find_tiles(walk.nest)) {
+  } else if (const auto tiles = find_tiles(in_memory)) {
     walk.nest = in_order(walk.nest, *tiles);
     walk.side = side_of(program, walk.nest);
     if (walk.side > 0) walk.form = CudaWalk::Form::tiles;
   }
-  for (const Dims& strides : walk.nest.leaves)
-    walk.leaves.push_back(way_of(strides, walk));
+  for (std::size_t i = 0; i < walk.nest.leaves.size(); ++i) {
+    walk.leaves.push_back(program.leaves[i].is_index() ? Way::index
+                                                       : way_of(walk.nest.leaves[i], walk));
+  }
   for (const Dims& strides : walk.nest.outputs) {
     const Way way = way_of(strides, walk);
     walk.outputs.push_back(way == Way::across ? Way::apart : way);

@@ -17,6 +17,7 @@ enum class Way : std::uint8_t {
   interleaved,  ///< .. `together` elements apart, and those between are of the axis that a thread has whole
   across,  ///< form tiles: neighbours along the axis before the last are neighbours in memory
   apart,   ///< neighbours are further apart
+  index,   ///< in no memory: elements are their own numbers
 };
 
 struct CudaWalk {

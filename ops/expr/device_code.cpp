@@ -66,6 +66,11 @@ class Generator {
   std::size_t leaf_count() const { return program_.leaves.size(); }
   bool is_result(std::size_t i) const { return expr::is_result(code_, i); }
   bool is_scalar(std::size_t i) const { return LoopNest::is_scalar(program_.leaves[i].strides); }
+  bool is_index(std::size_t i) const { return program_.leaves[i].is_index(); }
+  bool has_index() const {
+    return std::any_of(program_.leaves.begin(), program_.leaves.end(),
+                       [](const Program::Leaf& leaf) { return leaf.is_index(); });
+  }
   std::string_view type_of(std::size_t i) const {
     return is_result(i) ? "Value" : cuda_memory_type(program_.leaves[i].dtype);
   }
@@ -127,6 +132,10 @@ class Generator {
     code_.words.assign(2, 0);
     for (std::size_t i = 0; i < leaf_count(); ++i) {
       if (is_result(i)) continue;
+      if (is_index(i)) {
+        word(fmt::format("x{}", i), program_.leaves[i].offset);
+        continue;
+      }
       const int source = program_.leaves[i].source - (code_.is_store ? 1 : 0);
       line("  const {}* x{};  // {}", type_of(i), i,
            program_.leaves[i].source < 0 ? "a table" : fmt::format("source {}", source));
@@ -182,13 +191,18 @@ class Generator {
     line("\n  struct Row {{\n    i64 whole;");
     for (std::size_t i = 0; i < leaf_count(); ++i) {
       if (is_result(i)) continue;
-      const bool one = rows_.leaves[i].step == 0;
+      const bool one = rows_.leaves[i].step == 0 || is_index(i);
       line("    {}{}{} x{};", one ? "" : "const ", type_of(i), one ? "" : "*", i);
       if (is_apart(i)) line("    Index x{}_step;", i);
     }
     if (code_.is_store) line("    Stored* out;");
+    const auto number = [&](std::size_t i, std::string_view column) {
+      return is_apart(i) ? fmt::format("x{0} + {1} * u64(x{0}_step)", i, column)
+                         : fmt::format("x{} + {}", i, column);
+    };
     const std::string call = element_call("value", [&](std::size_t i) {
       if (rows_.leaves[i].step == 0) return fmt::format("x{}", i);
+      if (is_index(i)) return number(i, "u64(column)");
       return is_apart(i) ? fmt::format("x{0}[Index(column) * x{0}_step]", i)
                          : fmt::format("x{}[column]", i);
     });
@@ -198,12 +212,15 @@ class Generator {
       line("    Value at(i64 column) const {{ return {}; }}", call);
     }
     const auto load = [&](std::size_t i) {
-      if (rows_.leaves[i].step == 0) return std::string();
+      if (rows_.leaves[i].step == 0 || is_index(i)) return std::string();
       return is_apart(i)
                  ? fmt::format("load_apart<N>(x{0} + Index(p * N) * x{0}_step, x{0}_step)", i)
                  : fmt::format("load_pack<N>(x{} + p * N, together)", i);
     };
-    const auto one = [](std::size_t i) { return fmt::format("x{}", i); };
+    const auto one = [&](std::size_t i) {
+      return is_index(i) && rows_.leaves[i].step != 0 ? number(i, "u64(p * N + k)")
+                                                      : fmt::format("x{}", i);
+    };
     if (code_.is_store) {
       packs("    ", load, one);
     } else {
@@ -219,14 +236,18 @@ class Generator {
     for (std::size_t i = 0; i < leaf_count(); ++i) {
       if (!load(i).empty()) line("      Pack<{}, N> x{};", type_of(i), i);
     }
+    const bool indexed = has_index();
+    if (indexed) line("      i64 p;");
     line("    }};\n    template <int N>\n    Fetched<N> fetch(i64 p) const {{");
     line("      [[maybe_unused]] const bool together = (N & -N) <= whole;");
     std::string loads;
     for (std::size_t i = 0; i < leaf_count(); ++i) {
       if (!load(i).empty()) loads += fmt::format("{}{}", loads.empty() ? "" : ", ", load(i));
     }
+    if (indexed) loads += loads.empty() ? "p" : ", p";
     line("      return {{{}}};\n    }}", loads);
     line("    template <int N>\n    Pack<Value, N> values(const Fetched<N>& fetched) const {{");
+    if (indexed) line("      const i64 p = fetched.p;");
     line("      Pack<Value, N> values;");
     elements("      ", "values", element_call("", [&](std::size_t i) {
                return load(i).empty() ? one(i) : fmt::format("fetched.x{}.at[k]", i);
@@ -295,19 +316,29 @@ class Generator {
       for (int axis = 0; axis < rank && !rows_.leaves[i].pitched; ++axis)
         place += fmt::format(" + i{0} * Index(x{1}_stride{0})", axis, i);
       if (rows_.leaves[i].pitched) place = fmt::format(" + r * Index(x{}_pitch)", i);
-      const bool one = rows_.leaves[i].step == 0;
-      return fmt::format(", {}x{}{}{}{}", one ? "*(" : "", i, place, one ? ")" : "",
+      const bool one = rows_.leaves[i].step == 0 && !is_index(i);
+      return fmt::format(", {}x{}{}{}{}",
+                         is_index(i) ? "u64("
+                         : one       ? "*("
+                                     : "",
+                         i, place, is_index(i) || one ? ")" : "",
                          is_apart(i) ? fmt::format(", Index(x{}_step)", i) : "");
     });
     line("    return {{row_whole{}{}}};\n  }}", leaves,
          code_.is_store ? ", out + r * Index(columns)" : "");
   }
 
+  /// Leaf `i` at `place`, where every leaf is dense or one element.
+  std::string flat_leaf(std::size_t i, std::string_view place) const {
+    if (is_index(i))
+      return is_scalar(i) ? fmt::format("u64(x{})", i) : fmt::format("u64(x{} + {})", i, place);
+    return is_scalar(i) ? fmt::format("*x{}", i) : fmt::format("x{}[{}]", i, place);
+  }
+
   void at() {
     if (flat_) {
-      line("  Value at(i64 i) const {{ return {}; }}", element_call("", [&](std::size_t i) {
-             return is_scalar(i) ? fmt::format("*x{}", i) : fmt::format("x{}[i]", i);
-           }));
+      line("  Value at(i64 i) const {{ return {}; }}",
+           element_call("", [&](std::size_t i) { return flat_leaf(i, "i"); }));
       flat_packs();
       return;
     }
@@ -325,9 +356,7 @@ class Generator {
   void put() {
     if (flat_) {
       line("  void put(i64 i, Value value) const {{ out[i] = {}; }}",
-           element_call("value", [&](std::size_t i) {
-             return is_scalar(i) ? fmt::format("*x{}", i) : fmt::format("x{}[i]", i);
-           }));
+           element_call("value", [&](std::size_t i) { return flat_leaf(i, "i"); }));
       flat_packs();
       return;
     }
@@ -344,10 +373,11 @@ class Generator {
     packs(
         "  ",
         [&](std::size_t i) {
-          return is_scalar(i) ? std::string()
-                              : fmt::format("load_pack<N>(x{} + p * N, together)", i);
+          return is_scalar(i) || is_index(i)
+                     ? std::string()
+                     : fmt::format("load_pack<N>(x{} + p * N, together)", i);
         },
-        [](std::size_t i) { return fmt::format("*x{}", i); });
+        [&](std::size_t i) { return flat_leaf(i, "p * N + k"); });
   }
   void places_of_pack() {
     line("    const Index i = Index(p * N), r = by_columns.quotient(i);");
@@ -397,6 +427,10 @@ std::span<const std::uint64_t> DeviceCode::parameter(std::span<const ArrayView> 
   for (std::size_t i = 0; i < program.leaves.size(); ++i) {
     const Program::Leaf& leaf = program.leaves[i];
     if (is_result(*this, i)) continue;
+    if (leaf.is_index()) {
+      ++word;
+      continue;
+    }
     const std::int64_t source = leaf.source - (is_store ? 1 : 0);
     const void* data =
         leaf.source < 0 ? leaf.table.data() : sources[static_cast<std::size_t>(source)].data;

@@ -106,6 +106,16 @@ std::vector<Case> cases(std::span<const Dtype> dtypes) {
   add("integers", leaf_like(0, image) / leaf_like(0, image), {image});
   const Array half = kit::random({3, 5, 8}, Dtype::bf16, 9);
   add("last axis of one", reshape(leaf_like(0, half), {120, 1}), {half});
+  const Expr numbers = Expr::index({2, 9, 16, 3});
+  const auto wide = [](const Expr& e) { return cast(e, Dtype::u64); };
+  add("numbers", numbers + wide(leaf_like(0, image)), {image},
+      result_of(numbers) * (numbers + wide(leaf_like(1, image))));
+  const Expr turned = permute(slice(numbers, 2, 14, 2, -2), {0, 3, 1, 2});
+  const Expr part = permute(slice(leaf_like(0, image), 2, 0, 12, 2), {0, 3, 1, 2});
+  add("numbers through maps", turned + wide(part), {image}, result_of(turned) + turned);
+  const Expr rows = broadcast_to(Expr::index({3, 1, 1}), {2, 3, 9, 16});
+  add("numbers of rows", rows + wide(permute(leaf_like(0, image), {0, 3, 1, 2})), {image},
+      result_of(rows) + rows);
   add("one element", leaf_like(0, kit::random({}, Dtype::f64, 10)),
       {kit::random({}, Dtype::f64, 10)});
   return all;

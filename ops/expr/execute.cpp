@@ -30,7 +30,7 @@ Array table_on(const Array& table, const Context& context) {
 Program on_device(const Program& program, const Context& context) {
   Program here = program;
   for (Program::Leaf& leaf : here.leaves) {
-    if (leaf.source < 0) leaf.table = table_on(leaf.table, context);
+    if (leaf.source == kTable) leaf.table = table_on(leaf.table, context);
   }
   return here;
 }

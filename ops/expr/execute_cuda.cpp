@@ -32,7 +32,7 @@ class Launcher {
     bool packed = walk.flat || columns % walk.pack == 0, whole = true;
     for (std::size_t i = 0; i < program.leaves.size(); ++i) {
       const Program::Leaf& leaf = program.leaves[i];
-      if (!walk.held[i].empty()) continue;
+      if (!walk.held[i].empty() || walk.leaves[i] == Way::index) continue;
       const void* data =
           leaf.source >= 0 ? inputs[static_cast<std::size_t>(leaf.source)].data : leaf.table.data();
       const auto address = reinterpret_cast<std::uintptr_t>(data) +

@@ -86,6 +86,8 @@ Expr Expr::array(const Array& values) {
   return Expr(std::move(result));
 }
 
+Expr Expr::index(const Dims& shape) { return leaf(kIndex, Dtype::u64, shape); }
+
 Expr Expr::constant(const Number& value, Dtype dtype) {
   auto result = std::make_shared<Node>();
   result->opcode = Opcode::constant;
@@ -122,6 +124,15 @@ Expr select(const Expr& condition, const Expr& a, const Expr& b) {
   const Dims shape = broadcast_shapes(condition.shape(), broadcast_shapes(a.shape(), b.shape()));
   return node(Opcode::select, a.dtype(), shape, broadcast_to(condition, shape),
               broadcast_to(a, shape), broadcast_to(b, shape));
+}
+
+Expr philox(const Expr& place, const Expr& sequence, const Expr& key) {
+  for (const Expr* operand : {&place, &sequence, &key})
+    check_operand(Opcode::philox, operand->dtype());
+  const Dims shape =
+      broadcast_shapes(place.shape(), broadcast_shapes(sequence.shape(), key.shape()));
+  return node(Opcode::philox, Dtype::u32, shape, broadcast_to(place, shape),
+              broadcast_to(sequence, shape), broadcast_to(key, shape));
 }
 
 Expr cast(const Expr& a, Dtype dtype, CastMode mode) {

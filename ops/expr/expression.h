@@ -61,11 +61,19 @@ enum class Opcode : std::uint8_t {
   logical_or,
   logical_not,
   select,  ///< a bool and two operands of one dtype
+  // random numbers: of words that are functions of their place alone
+  philox,   ///< three u64 -> u32: see the function of that name
+  uniform,  ///< u32 -> f32, u64 -> f64, in [0, 1): the upper 24 or 53 bits
+  normal,   ///< likewise, the standard normal distribution: see draws.inc
 };
 
 enum class CastMode : std::uint8_t { saturate, wrap };
 
 struct Node;
+
+/// What a leaf reads when it reads no source: memory that the expression owns, or nothing, since
+/// its elements are their own numbers (Expr::index).
+inline constexpr int kTable = -1, kIndex = -2;
 
 /// A lazy array: a dtype, a shape and how each element comes from elements of the sources. Cheap to
 /// copy. Operators broadcast as NumPy's and need equal dtypes (a Number takes the other operand's
@@ -81,6 +89,9 @@ class Expr {
   static Expr leaf(int source, Dtype dtype, const Dims& shape);
   /// Elements of an array that the expression owns: a table of means, a window.
   static Expr array(const Array& values);
+  /// The number of each element in row-major order, u64: a leaf that is in no memory. Index maps
+  /// change it as they change others, so an element keeps the number that it had here.
+  static Expr index(const Dims& shape);
   static Expr constant(const Number& value, Dtype dtype);
 
   Dtype dtype() const;
@@ -101,7 +112,7 @@ struct Node {
   Dims shape;
   Expr args[3];
   Number value;             ///< constant
-  int source = -1;          ///< leaf: the source's number; -1 when `table` is the source
+  int source = kTable;      ///< leaf: the source's number, or one of the two below 0
   Array table;              ///< leaf: memory that the expression owns
   std::int64_t offset = 0;  ///< leaf: elements from the source's data pointer to index 0
   Dims strides;             ///< leaf: in elements, one for each axis of `shape`
@@ -111,6 +122,10 @@ Expr unary(Opcode opcode, const Expr& a);
 Expr binary(Opcode opcode, const Expr& a, const Expr& b);
 Expr select(const Expr& condition, const Expr& a, const Expr& b);
 Expr cast(const Expr& a, Dtype dtype, CastMode mode = CastMode::saturate);
+/// Word `place` of sequence number `sequence` of the generator with this key: word place % 4 of
+/// Philox4x32-10 (array/philox.h) with the counter (place / 4, sequence), two 64-bit numbers. It is
+/// what cuRAND gives first after curand_init(key, sequence, place). Operands u64; the result u32.
+Expr philox(const Expr& place, const Expr& sequence, const Expr& key);
 inline Expr minimum(const Expr& a, const Expr& b) { return binary(Opcode::minimum, a, b); }
 inline Expr maximum(const Expr& a, const Expr& b) { return binary(Opcode::maximum, a, b); }
 inline Expr operator+(const Expr& a, const Expr& b) { return binary(Opcode::add, a, b); }
@@ -140,11 +155,12 @@ bool is_dense_leaf(const Expr& a);
 /// broadcast to `shape`.
 struct Program {
   struct Leaf {
-    int source = -1;  ///< number of the source; -1 for `table`
+    int source = kTable;  ///< number of the source, kTable or kIndex
     Array table;
     Dtype dtype = Dtype::f32;
     std::int64_t offset = 0;
     Dims strides;  ///< over Program::shape
+    bool is_index() const { return source == kIndex; }
   };
   struct Instruction {
     Opcode opcode = Opcode::constant;

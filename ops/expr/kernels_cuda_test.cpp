@@ -72,6 +72,18 @@ TEST_P(GeneratedKernels, CompileForEveryWayThroughMemory) {
   compiles(std::array{turned, row, scalar, dense});
 }
 
+TEST(RandomKernels, CompileForEveryArchitecture) {
+  const auto word = [](std::uint64_t value) { return Expr::constant(value, Dtype::u64); };
+  const Expr numbers = Expr::index({8, 16, 30});
+  for (const Expr& place : {numbers, permute(Expr::index({16, 30, 8}), {2, 0, 1}),
+                            slice(Expr::index({8, 16, 31}), 2, 30, 0, -1)}) {
+    const Expr bits = philox(place, numbers + word(1), word(7));
+    compiles(std::array{unary(Opcode::uniform, bits), unary(Opcode::normal, bits),
+                        unary(Opcode::normal, cast(bits, Dtype::u64)),
+                        unary(Opcode::uniform, cast(bits, Dtype::u64))});
+  }
+}
+
 Expr number(double value) { return Expr::constant(value, Dtype::f32); }
 
 TEST(KernelText, IsOneReadableFunctionAndAWayThroughMemory) {

@@ -49,8 +49,11 @@ constexpr std::array kInfo = {
     OpcodeInfo{"logical_or", 2, kBool},
     OpcodeInfo{"logical_not", 1, kBool},
     OpcodeInfo{"select", 3, kEvery},
+    OpcodeInfo{"philox", 3, {Dtype::u64}},
+    OpcodeInfo{"uniform", 1, {Dtype::u32, Dtype::u64}},
+    OpcodeInfo{"normal", 1, {Dtype::u32, Dtype::u64}},
 };
-static_assert(kInfo.size() == static_cast<std::size_t>(Opcode::select) + 1);
+static_assert(kInfo.size() == static_cast<std::size_t>(Opcode::normal) + 1);
 
 constexpr auto kComputing = [] {
   std::array<Opcode,
@@ -79,6 +82,11 @@ Dtype result_dtype(Opcode opcode, Dtype operand) {
     case Opcode::ne:
     case Opcode::is_nan:
       return Dtype::boolean;
+    case Opcode::philox:
+      return Dtype::u32;
+    case Opcode::uniform:
+    case Opcode::normal:
+      return operand == Dtype::u64 ? Dtype::f64 : Dtype::f32;
     default:
       return operand;
   }

@@ -19,7 +19,8 @@ const OpcodeInfo& info(Opcode opcode);
 /// The dtype of the result for operands of `operand`.
 Dtype result_dtype(Opcode opcode, Dtype operand);
 
-/// Every opcode that computes, for tests and tables: all but leaf, constant, the casts and select.
+/// Every opcode that computes, for tests and tables: all but leaf, constant, the casts, select and
+/// those of random numbers.
 std::span<const Opcode> computing_opcodes();
 
 }  // namespace forebay::expr

@@ -40,7 +40,8 @@ struct Tile::Impl {
     const int output = program.outputs.front();
     size = static_cast<std::int64_t>(size_of(program.code[static_cast<std::size_t>(output)].dtype));
     is_dense_leaf =
-        is_leaf(program, output) && traversal.nest.is_dense(traversal.nest.leaves.front());
+        is_leaf(program, output) && !program.leaves.front().is_index() &&
+        traversal.nest.is_dense(traversal.nest.leaves.front());
     stores = traversal;
     stores.past_cache = traversal.nest.count * size >= static_cast<std::int64_t>(kPastCacheBytes);
     result_size = 0;

@@ -27,6 +27,7 @@ void fill_constant(std::byte* data, const Number& value, Dtype dtype, std::int64
 }
 
 const std::byte* address_of(const Program::Leaf& leaf, const void* source) {
+  if (leaf.is_index()) return nullptr;
   const void* const data = leaf.source < 0 ? leaf.table.data() : source;
   return static_cast<const std::byte*>(data) +
          leaf.offset * static_cast<std::int64_t>(size_of(leaf.dtype));
@@ -245,6 +246,7 @@ void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
   Operand* const values = work.values.data();
   Ahead ahead;
   for (std::size_t leaf = 0; leaf < tile.leaves.size(); ++leaf) {
+    if (program_.leaves[leaf].is_index()) continue;
     const std::int64_t step = step_in_tile(tile, leaf);
     if (step > 0)
       ahead.add(first_of(tile, leaf), tile.n * step * tile.traversal.leaves[leaf].size, loops_);
@@ -281,6 +283,8 @@ void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
 
 Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* buffer,
                                const Workspace& work) const {
+  if (program_.leaves[leaf].is_index())
+    return index_value(tile, leaf, reinterpret_cast<std::uint64_t*>(buffer));
   const Traversal& how = tile.traversal;
   const Traversal::Array& array = how.leaves[leaf];
   const auto size = static_cast<std::size_t>(array.size);

@@ -18,6 +18,7 @@ struct Traversal {
   enum class Access : std::uint8_t {
     direct,    ///< a tile's elements are neighbours in memory
     uniform,   ///< one element for the whole tile
+    index,     ///< in no memory
     periodic,  ///< few elements over and over: expanded once a run
     strided,   ///< through a buffer
   };
@@ -71,7 +72,7 @@ class TileEngine {
                   std::span<std::byte* const> outputs, std::int64_t first, std::int64_t last) const;
   std::int64_t block_count(const Traversal& traversal) const;
 
-  /// Appends the address of each leaf's element with index zero.
+  /// Appends the address of each leaf's element with index zero; null for one in no memory.
   void leaf_addresses(std::span<const ArrayView> sources,
                       std::vector<const std::byte*>& addresses) const;
   /// For a store: source 0 is `result`, source 1 + i is `sources[i]`.
@@ -104,6 +105,7 @@ class TileEngine {
   void run_tile(const Tile& tile, Workspace& work) const;
   Operand leaf_value(const Tile& tile, std::size_t leaf, std::byte* buffer,
                      const Workspace& work) const;
+  Operand index_value(const Tile& tile, std::size_t leaf, std::uint64_t* buffer) const;
   std::byte* target_in_output(const Tile& tile, int number) const;
   void write_output(const Tile& tile, std::size_t k, const Operand& value) const;
   Blocks blocks_of(const Traversal& traversal) const;

@@ -75,8 +75,10 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
   const auto place = [&](auto* how) {
     result.leaves.clear();
     result.outputs.clear();
-    for (const Dims& strides : nest.leaves)
-      result.leaves.push_back(how(nest, strides));
+    for (std::size_t i = 0; i < nest.leaves.size(); ++i) {
+      result.leaves.push_back(how(nest, nest.leaves[i]));
+      if (program_.leaves[i].is_index()) result.leaves[i].access = Access::index;
+    }
     for (const Dims& strides : nest.outputs)
       result.outputs.push_back(how(nest, strides));
   };
@@ -84,8 +86,12 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
   const auto is_strided = [](const Traversal::Array& array) {
     return array.access == Access::strided;
   };
+  const auto is_index = [](const Traversal::Array& array) {
+    return array.access == Access::index;
+  };
   if (nest.shape[nest.shape.rank - 1] >= kMinRow &&
-      (std::any_of(result.leaves.begin(), result.leaves.end(), is_strided) ||
+      (std::any_of(result.leaves.begin(), result.leaves.end(), is_index) ||
+       std::any_of(result.leaves.begin(), result.leaves.end(), is_strided) ||
        std::any_of(result.outputs.begin(), result.outputs.end(), is_strided))) {
     result.by_rows = true;
     place(in_row);
@@ -111,8 +117,10 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
   }
   const auto look = [&](const std::vector<Dims>& strides,
                         const std::vector<Traversal::Array>& arrays) {
-    for (std::size_t i = 0; i < arrays.size() && result.block_axis < 0; ++i)
-      result.block_axis = block_axis_of(nest.shape, strides[i], arrays[i].size);
+    for (std::size_t i = 0; i < arrays.size() && result.block_axis < 0; ++i) {
+      if (arrays[i].access != Access::index)
+        result.block_axis = block_axis_of(nest.shape, strides[i], arrays[i].size);
+    }
   };
   look(nest.leaves, result.leaves);
   look(nest.outputs, result.outputs);
