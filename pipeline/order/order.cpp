@@ -94,22 +94,50 @@ class WeightedOrder final : public Order {
  public:
   /// `sums` does not fall, and ends above 0.
   WeightedOrder(std::vector<double> sums, std::int64_t length, std::uint64_t seed)
-      : sums_(std::move(sums)), length_(length), seed_(seed) {}
+      : sums_(std::move(sums)),
+        total_(sums_.back()),
+        last_(std::lower_bound(sums_.begin(), sums_.end(), total_)),
+        length_(length),
+        seed_(seed) {
+    const std::size_t parts = sums_.size() / 4 + 1;
+    auto begin = sums_.cbegin();
+    for (std::size_t part = 0; part < parts; ++part) {
+      const double border = static_cast<double>(part) / static_cast<double>(parts) * total_;
+      begin = std::find_if(begin, last_, [&](double sum) { return sum > border; });
+      begins_.push_back(begin - sums_.cbegin());
+    }
+    begins_.push_back(last_ - sums_.cbegin());
+  }
   std::int64_t length() const override { return length_; }
   std::string describe() const override { return "drawn by weight"; }
   void samples(std::int64_t epoch, std::int64_t first,
                std::span<std::int64_t> indices) const override {
-    // The first sum that is the total: what rounding up to the total would draw.
-    const auto last = std::lower_bound(sums_.begin(), sums_.end(), sums_.back());
     for (std::int64_t& index : indices) {
       const std::uint64_t bits = random_bits(seed_, Use::draw, first++, epoch);
-      const double at = static_cast<double>(bits >> 11) * 0x1p-53 * sums_.back();
-      index = std::upper_bound(sums_.begin(), last, at) - sums_.begin();
+      index = find(static_cast<double>(bits >> 11) * 0x1p-53);
     }
   }
 
  private:
+  /// The first sum above `share` of the total, looked for where that part of the total begins.
+  std::int64_t find(double share) const {
+    const double at = share * total_;
+    const std::size_t parts = begins_.size() - 1;
+    const auto part =
+        std::min(static_cast<std::size_t>(share * static_cast<double>(parts)), parts - 1);
+    auto begin = sums_.cbegin() + begins_[part], end = sums_.cbegin() + begins_[part + 1];
+    // Borders are rounded, as `at` is.
+    while (begin != sums_.cbegin() && *(begin - 1) > at)
+      --begin;
+    while (end != last_ && *end <= at)
+      ++end;
+    return std::upper_bound(begin, end, at) - sums_.cbegin();
+  }
+
   std::vector<double> sums_;
+  double total_;
+  std::vector<double>::const_iterator last_;  // the first sum that is the total
+  std::vector<std::int64_t> begins_;  // of equal parts of the total: the sample each begins in
   std::int64_t length_;
   std::uint64_t seed_;
 };

@@ -37,7 +37,7 @@ OrderPtr windowed_order(std::int64_t size, std::int64_t window, std::uint64_t se
 /// Errors: invalid when there are none to draw from.
 OrderPtr drawn_order(std::int64_t size, std::int64_t length, std::uint64_t seed);
 /// `length` samples, sample i drawn with probability weights[i] / sum(weights), f64 sums from the
-/// first to the last. Takes 8 bytes of memory a sample, and a binary search each draw.
+/// first to the last. Takes 10 bytes of memory a sample.
 /// Errors: invalid for a weight that is negative or not finite, or when none is above 0.
 OrderPtr weighted_order(std::vector<double> weights, std::int64_t length, std::uint64_t seed);
 /// `order` over the numbers of `members`, as samples.

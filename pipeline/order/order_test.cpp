@@ -2,7 +2,10 @@
 
 #include <forebay/pipeline/order/order.h>
 
+#include <cmath>
 #include <map>
+
+#include <forebay/pipeline/order/random.h>
 
 #include "kit/kit.h"
 #include "statistics_test.h"
@@ -104,6 +107,22 @@ TEST(Order, DrawsByWeight) {
   EXPECT_LT(sum, chi_square_bound(3));
   expect_parts_fit(*weighted_order(weights, 30, 9), 1);
   EXPECT_EQ(order->describe(), "drawn by weight");
+}
+
+TEST(Order, DrawsTheFirstSumAboveItsNumber) {
+  std::vector<double> weights(1000);
+  double total = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    total += weights[i] = i % 3 == 0 ? 0 : std::pow(static_cast<double>(i % 97), 4);
+  const Indices samples = samples_of(*weighted_order(weights, 3000, 9), 4);
+  for (std::int64_t position = 0; position < 3000; ++position) {
+    const std::uint64_t bits = random_bits(9, Use::draw, position, 4);
+    const double at = static_cast<double>(bits >> 11) * 0x1p-53 * total;
+    std::int64_t want = 0;
+    for (double sum = weights[0]; sum <= at; sum += weights[static_cast<std::size_t>(want)])
+      ++want;
+    ASSERT_EQ(samples[static_cast<std::size_t>(position)], want);
+  }
 }
 
 TEST(Order, RefusesWeightsThatAreNone) {
