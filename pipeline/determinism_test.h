@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include <forebay/ops/dropout_mask/dropout_mask.h>
 #include <forebay/ops/noise/noise.h>
 #include <forebay/ops/random_crop/random_crop.h>
