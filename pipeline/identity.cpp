@@ -3,6 +3,7 @@
 #include <forebay/array/require.h>
 #include <forebay/ops/eager.h>
 #include <forebay/ops/visitors.h>
+#include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/dataflow.h>
 #include <forebay/pipeline/hash.h>
 
@@ -58,16 +59,16 @@ std::string fields_text(const Dataflow& flow, const std::vector<int>& versions) 
 }
 
 std::string order_text(const Plan& plan) {
-  constexpr std::string_view kShuffles[] = {"none", "full", "window"};
-  constexpr std::string_view kSamplings[] = {"once", "replacement", "weighted"};
-  constexpr std::string_view kPolicies[] = {"partial", "drop", "fill"};
   const Spec& spec = *plan.spec;
-  std::string text = fmt::format("shuffle {}", kShuffles[static_cast<int>(spec.shuffle)]);
+  std::string text =
+      fmt::format("shuffle {}", config::kShuffleModes[static_cast<int>(spec.shuffle)]);
   if (spec.shuffle == ShuffleMode::window) text += fmt::format(" {}", spec.shuffle_window);
-  text += fmt::format(", sampling {}", kSamplings[static_cast<int>(spec.sampling.mode)]);
+  text += fmt::format(", sampling {}",
+                      config::kSamplingModes[static_cast<int>(spec.sampling.mode)]);
   if (spec.sampling.mode == SamplingMode::weighted)
     text += fmt::format(" {}", array_text(spec.sampling.weights));
-  return text + fmt::format(", last batch {}", kPolicies[static_cast<int>(spec.last_batch_policy)]);
+  return text + fmt::format(", last batch {}",
+                            config::kLastBatchPolicies[static_cast<int>(spec.last_batch_policy)]);
 }
 
 std::string samples_text(const Plan& plan) {

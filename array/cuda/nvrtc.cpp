@@ -36,9 +36,9 @@ std::string log_of(nvrtcProgram program) {
   return log;
 }
 
-/// `sm_80`, and `sm_90a`, with instructions that only Hopper has; for a GPU that this NVRTC does not know, the newest of its generation that it does
-/// (whose cubins the GPU runs), else `compute_` and the newest of all, as PTX for the driver to
-/// finish.
+/// `sm_80`, or `sm_90a`, which has instructions of Hopper alone; for a GPU that this NVRTC does not
+/// know, the newest of its generation that it does (whose cubins the GPU runs), else `compute_` and
+/// the newest of all, as PTX for the driver to finish.
 std::string target_of(int architecture) {
   int count = 0;
   check(nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
 #include <forebay/pipeline/cli/commands.h>
 #include <forebay/pipeline/cli/progress.h>
@@ -45,9 +44,7 @@ FitPartial pass(const Arguments& arguments) {
   std::optional<FitPartial> begun;
   if (asked.resume && std::filesystem::exists(*asked.partial)) begun = read_partial(*asked.partial);
 
-  cuda::observe_compilation([](const std::string& name, int architecture) {
-    fmt::print(stderr, "compiling kernel {} for sm_{}, once on this machine\n", name, architecture);
-  });
+  say_what_is_compiled();
   std::optional<Progress> progress;
   std::int64_t before = 0;
   FitHooks hooks;

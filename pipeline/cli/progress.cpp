@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <forebay/array/cuda/kernel.h>
+
 namespace forebay::cli {
 
 using std::chrono::duration;
@@ -58,6 +60,12 @@ void Progress::draw_bar() {
              epoch, text());
   std::fflush(stderr);
   drawn_ = true;
+}
+
+void say_what_is_compiled() {
+  cuda::observe_compilation([](const std::string& name, int architecture) {
+    fmt::print(stderr, "compiling kernel {} for sm_{}, once on this machine\n", name, architecture);
+  });
 }
 
 }  // namespace forebay::cli

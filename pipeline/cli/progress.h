@@ -34,4 +34,7 @@ class Progress {
   bool drawn_ = false;
 };
 
+/// From now on a line on stderr for each kernel that is compiled.
+void say_what_is_compiled();
+
 }  // namespace forebay::cli

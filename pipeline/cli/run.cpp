@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include <forebay/array/cuda/kernel.h>
 #include <forebay/array/require.h>
 #include <forebay/pipeline/cli/commands.h>
 #include <forebay/pipeline/cli/progress.h>
@@ -137,9 +136,7 @@ void run_epochs(Pipeline& pipeline, const Limits& limits, Saver* saver, const St
 }  // namespace
 
 int run(const Arguments& arguments) {
-  cuda::observe_compilation([](const std::string& name, int architecture) {
-    fmt::print(stderr, "compiling kernel {} for sm_{}, once on this machine\n", name, architecture);
-  });
+  say_what_is_compiled();
   Pipeline pipeline =
       Pipeline::from_spec(load(arguments, Presence::required), {.time_steps = true});
   RunReport report;

@@ -8,6 +8,7 @@
 #include <forebay/array/dispatch.h>
 #include <forebay/array/require.h>
 #include <forebay/pipeline/hash.h>
+#include <forebay/pipeline/mistakes.h>
 #include <forebay/pipeline/order/random.h>
 #include <forebay/pipeline/source.h>
 #include <forebay/pipeline/source/columns.h>
@@ -133,12 +134,13 @@ class Marked final : public Members {
 };
 
 int find_column(const Source& source, const std::string& name) {
-  std::string names;
-  for (std::size_t i = 0; i < source.columns().size(); ++i) {
-    if (source.columns()[i].name == name) return static_cast<int>(i);
-    names += (i == 0 ? "`" : ", `") + source.columns()[i].name + "`";
+  std::vector<std::string> names;
+  for (const Column& column : source.columns()) {
+    if (column.name == name) return static_cast<int>(names.size());
+    names.push_back(column.name);
   }
-  fail(ErrorKind::invalid, "`by` is {}; it must be a column of the source: {}.", name, names);
+  fail(ErrorKind::invalid, "`by` is {}; it must be a column of the source: {}.", name,
+       quoted(names));
 }
 
 class MembersOfMembers final : public Members {

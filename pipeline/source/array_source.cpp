@@ -48,7 +48,7 @@ void copy_strided(const ArrayView& view, std::byte* to) {
   }
 }
 
-class ArraySource final : public Source {
+class ArraySource final : public ColumnwiseSource {
  public:
   explicit ArraySource(std::vector<std::pair<std::string, Array>> columns) {
     for (auto& [name, array] : columns) {
@@ -62,22 +62,12 @@ class ArraySource final : public Source {
   }
 
   std::int64_t size() const override { return arrays_.front().shape()[0]; }
-  const std::vector<Column>& columns() const override { return columns_; }
-  std::int64_t grain() const override { return grain_of(columns_); }
-
-  std::string fingerprint() const override { return hash_of_samples(*this); }
 
   std::string describe() const override {
     std::string text = "array ";
     for (std::size_t c = 0; c < columns_.size(); ++c)
       text += (c == 0 ? "" : ", ") + columns_[c].name;
     return text;
-  }
-
-  void read(std::span<const std::int64_t> indices,
-            std::span<const ArrayView> targets) const override {
-    for (std::size_t c = 0; c < columns_.size(); ++c)
-      read_column(static_cast<int>(c), indices, targets[c]);
   }
 
   void read_column(int column, std::span<const std::int64_t> indices,
@@ -110,7 +100,6 @@ class ArraySource final : public Source {
   }
 
   std::vector<Array> arrays_;
-  std::vector<Column> columns_;
   std::vector<ArrayView> samples_;  ///< sample 0 of each column
 };
 

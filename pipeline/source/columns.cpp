@@ -49,6 +49,15 @@ void Source::read_column(int column, std::span<const std::int64_t> indices,
   read(indices, targets);
 }
 
+std::int64_t ColumnwiseSource::grain() const { return grain_of(columns_); }
+std::string ColumnwiseSource::fingerprint() const { return hash_of_samples(*this); }
+
+void ColumnwiseSource::read(std::span<const std::int64_t> indices,
+                            std::span<const ArrayView> targets) const {
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    read_column(static_cast<int>(c), indices, targets[c]);
+}
+
 std::string hash_of_samples(const Source& source) {
   std::int64_t bytes = 1;
   for (const Column& column : source.columns())

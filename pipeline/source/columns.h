@@ -6,6 +6,21 @@
 
 namespace forebay {
 
+/// A source whose columns lie apart, so that it reads one after the other.
+class ColumnwiseSource : public Source {
+ public:
+  const std::vector<Column>& columns() const final { return columns_; }
+  std::int64_t grain() const final;
+  std::string fingerprint() const final;
+  void read(std::span<const std::int64_t> indices,
+            std::span<const ArrayView> targets) const final;
+  void read_column(int column, std::span<const std::int64_t> indices,
+                   const ArrayView& target) const override = 0;
+
+ protected:
+  std::vector<Column> columns_;
+};
+
 /// What every source asks of its columns: at least one, each with a name of its own, samples of
 /// rank 0..7. Errors: invalid, starting with `source`.
 void check_columns(const char* source, const std::vector<Column>& columns);

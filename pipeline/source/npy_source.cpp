@@ -5,7 +5,7 @@
 namespace forebay {
 namespace {
 
-class NpySource final : public Source {
+class NpySource final : public ColumnwiseSource {
  public:
   explicit NpySource(const std::vector<std::pair<std::string, std::string>>& columns_and_paths) {
     for (const auto& [name, path] : columns_and_paths) {
@@ -26,22 +26,12 @@ class NpySource final : public Source {
   }
 
   std::int64_t size() const override { return files_.front().spec().shape[0]; }
-  const std::vector<Column>& columns() const override { return columns_; }
-  std::int64_t grain() const override { return grain_of(columns_); }
-
-  std::string fingerprint() const override { return hash_of_samples(*this); }
 
   std::string describe() const override {
     std::string text = "npy ";
     for (std::size_t c = 0; c < files_.size(); ++c)
       text += (c == 0 ? "" : ", ") + files_[c].path();
     return text;
-  }
-
-  void read(std::span<const std::int64_t> indices,
-            std::span<const ArrayView> targets) const override {
-    for (std::size_t c = 0; c < files_.size(); ++c)
-      read_column(static_cast<int>(c), indices, targets[c]);
   }
 
   void read_column(int column, std::span<const std::int64_t> indices,
@@ -63,7 +53,6 @@ class NpySource final : public Source {
 
  private:
   std::vector<NpyFile> files_;
-  std::vector<Column> columns_;
 };
 
 }  // namespace
