@@ -17,7 +17,7 @@ foreach(layer IN ITEMS array ops pipeline integrations/dlpack integrations/torch
 endforeach()
 set(umbrellas array.h ops.h pipeline.h dlpack.h builder_methods.inc)
 if(FOREBAY_WITH_TORCH)
-  list(APPEND umbrellas torch.h)
+  list(APPEND umbrellas torch.h torch_data.h)
 endif()
 list(TRANSFORM umbrellas PREPEND ${FOREBAY_INCLUDE}/forebay/)
 install(FILES ${umbrellas} DESTINATION include/forebay COMPONENT runtime)
