@@ -26,7 +26,7 @@ class Batch {
   std::int64_t rows() const;
   /// How many of the rows, from the first, the epoch delivers in their own right; perhaps none. The
   /// rest repeat samples so that every shard has as many rows, or a batch its size
-  /// (`last_batch_policy`): leave them out of a mean.
+  /// (`last_batch_policy`), or stand in for bad ones (`OnError`): leave them out of a mean.
   std::int64_t real_rows() const;
   std::int64_t epoch() const;
   std::int64_t step() const;  ///< within the epoch; the same on every shard

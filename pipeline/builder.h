@@ -68,6 +68,13 @@ class PipelineBuilder {
   PipelineBuilder& last_batch_policy(LastBatchPolicy policy) {
     return set([&] { spec_.last_batch_policy = policy; });
   }
+  /// Another check of a column: `.check({.column = "label", .min = 0, .max = 9})`.
+  PipelineBuilder& check(Check check) {
+    return set([&] { spec_.checks.push_back(std::move(check)); });
+  }
+  PipelineBuilder& on_error(OnError on_error) {
+    return set([&] { spec_.on_error = std::move(on_error); });
+  }
   PipelineBuilder& fuse(bool on) {
     return set([&] { spec_.fuse = on; });
   }

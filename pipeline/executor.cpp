@@ -1,5 +1,6 @@
 #include <forebay/pipeline/executor.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -10,19 +11,21 @@
 
 namespace forebay {
 
-Executor::Executor(std::shared_ptr<const Plan> plan, const Options& options,
-                   const BatchPosition& start)
+Executor::Executor(std::shared_ptr<const Plan> plan, const Options& options, const Standing& start)
     : plan_(std::move(plan)),
       plans_{plan_},
       options_(options),
+      bad_limit_(limit_of(plan_->spec->on_error, *plan_->sampler)),
       feed_(plan_->sampler, plan_->spec->name, start) {
   require_device(plan_->device);
   check_memory(options_.memory);
   // An epoch that goes on behind other batch sizes can end with another number of rows.
   for (const std::int64_t rows :
-       std::set{plan_->sampler->tail_rows(), plan_->sampler->tail_rows(start.cursor)}) {
+       std::set{plan_->sampler->tail_rows(), plan_->sampler->tail_rows(start.position.cursor)}) {
     if (rows > 0) plans_.push_back(compile_for(*plan_, rows));
   }
+  if (const std::string& path = plan_->spec->on_error.quarantine; !path.empty())
+    quarantine_.emplace(path);
 }
 
 Executor::~Executor() { feed_.stop(); }
@@ -69,9 +72,13 @@ std::optional<Batch> Executor::next(const Stream* consumer) {
   const auto begin = std::chrono::steady_clock::now();
   ReadyBatch ready = feed_.pop();
   const BatchPosition position = ready.ticket.position;
+  std::int64_t real_rows = plan_->sampler->real_rows(position.cursor);
+  if (plan_->spec->on_error.mode == ErrorMode::skip)
+    real_rows -= static_cast<std::int64_t>(ready.losses.samples.size());
   auto lease = std::make_shared<Lease>(std::move(ready.loan), pool, std::move(ready.fields),
-                                       position, plan_->sampler->real_rows(position.cursor));
+                                       position, real_rows);
   try {
+    account_for(ready);
     if (consumer != nullptr) {
       lease->add_consumer(*consumer);
     } else {
@@ -86,12 +93,43 @@ std::optional<Batch> Executor::next(const Stream* consumer) {
       throw;
     }
   }
+  feed_.delivered(ready);
   const std::lock_guard stats_lock(stats_mutex_);
   delivered_.wait_ms +=
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   ++delivered_.batches;
   delivered_.samples += lease->fields().rows;
   return Batch(std::move(lease));
+}
+
+/// Lists and counts what the batch has missed. Errors: io when that is too much.
+void Executor::account_for(const ReadyBatch& batch) {
+  const std::vector<BadSample>& samples = batch.losses.samples;
+  if (quarantine_ && !samples.empty()) quarantine_->add(samples);
+  count(samples);
+  FOREBAY_REQUIRE(batch.losses.hopeless.empty(), io, "{}", batch.losses.hopeless);
+  const Standing before = feed_.standing();
+  const auto bad = before.bad + static_cast<std::int64_t>(samples.size());
+  if (bad <= bad_limit_) return;
+  const BadSample& last = samples.back();
+  fail(
+      ErrorKind::io,
+      "{} samples of this epoch are bad, more than the {} that it may have (`on_error`); the last, "
+      "{} sample {}: {}",
+      bad, bad_limit_, last.source, last.index, last.reason);
+}
+
+void Executor::count(const std::vector<BadSample>& samples) {
+  const std::lock_guard lock(stats_mutex_);
+  delivered_.bad_samples += static_cast<std::int64_t>(samples.size());
+  for (const BadSample& sample : samples) {
+    const auto same = [&](const BadSample& other) {
+      return other.index == sample.index && other.source == sample.source;
+    };
+    auto& first = delivered_.first_bad;
+    if (first.size() < Stats::kFirstBad && std::none_of(first.begin(), first.end(), same))
+      first.push_back(sample);
+  }
 }
 
 void Executor::stop() {

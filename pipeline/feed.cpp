@@ -47,8 +47,9 @@ void Feed::require_open() const {
 std::optional<BatchPosition> Feed::upcoming() {
   const std::lock_guard lock(mutex_);
   require_open();
-  if (!sampler_->ends_at(consumer_.cursor)) return consumer_;
-  consumer_ = {consumer_.epoch + 1};
+  const BatchPosition position = consumer_.position;
+  if (!sampler_->ends_at(position.cursor)) return position;
+  consumer_ = {{position.epoch + 1}};
   untouched_ = true;
   return std::nullopt;
 }
@@ -64,12 +65,17 @@ ReadyBatch Feed::pop() {
   ReadyBatch batch = std::move(queue_.front());
   queue_.pop_front();
   ++expected_sequence_;
-  consumer_ = sampler_->after(consumer_);
-  untouched_ = false;
   return batch;
 }
 
-BatchPosition Feed::position() const {
+void Feed::delivered(const ReadyBatch& batch) {
+  const std::lock_guard lock(mutex_);
+  consumer_.position = sampler_->after(consumer_.position);
+  consumer_.bad += static_cast<std::int64_t>(batch.losses.samples.size());
+  untouched_ = false;
+}
+
+Standing Feed::standing() const {
   const std::lock_guard lock(mutex_);
   return consumer_;
 }
@@ -95,13 +101,14 @@ void Feed::start_epoch(std::int64_t epoch) {
   std::deque<ReadyBatch> dropped;  // outlives the lock
   const std::lock_guard lock(mutex_);
   require_open();
-  if (!untouched_) consumer_ = begun(consumer_);
-  if (consumer_.epoch == epoch && (untouched_ || consumer_.cursor == 0)) return;
-  consumer_ = {epoch};
+  if (!untouched_ && sampler_->ends_at(consumer_.position.cursor))
+    consumer_ = {begun(consumer_.position)};
+  if (consumer_.position.epoch == epoch && (untouched_ || consumer_.position.cursor == 0)) return;
+  consumer_ = {{epoch}};
   untouched_ = true;
   while (!queue_.empty()) {
     const Ticket& front = queue_.front().ticket;
-    if (front.position == consumer_) {
+    if (front.position == consumer_.position) {
       expected_sequence_ = front.sequence;
       if (failed_sequence_ < expected_sequence_) forget_failure();
       return;
@@ -110,7 +117,7 @@ void Feed::start_epoch(std::int64_t epoch) {
     queue_.pop_front();
   }
   ++generation_;
-  producer_ = consumer_;
+  producer_ = consumer_.position;
   expected_sequence_ = next_sequence_;
   forget_failure();
 }

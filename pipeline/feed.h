@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <forebay/pipeline/lease.h>
+#include <forebay/pipeline/row_reader.h>
 
 namespace forebay {
 
@@ -29,15 +30,22 @@ struct ReadyBatch {
   Ticket ticket;
   SlotPool::Loan loan;
   std::shared_ptr<const BatchFields> fields;
+  Losses losses = {};
+};
+
+/// Where a run stands.
+struct Standing {
+  BatchPosition position;
+  std::int64_t bad = 0;  ///< bad samples of the epoch before it, in this process
 };
 
 /// Safe to use from any thread.
 class Feed {
  public:
-  Feed(std::shared_ptr<const Sampler> sampler, std::string name, const BatchPosition& start)
+  Feed(std::shared_ptr<const Sampler> sampler, std::string name, const Standing& start)
       : sampler_(std::move(sampler)),
         name_(std::move(name)),
-        producer_(begun(start)),
+        producer_(begun(start.position)),
         consumer_(start) {}
 
   // Producer.
@@ -57,11 +65,13 @@ class Feed {
   /// The batch that `pop` will give. No value at the end of an epoch, once: the next call is about
   /// the next epoch. Errors: as pop.
   std::optional<BatchPosition> upcoming();
-  /// Waits for the next batch. Errors: the first failure, from then on each time; cancelled after
-  /// `stop`.
+  /// Waits for the next batch, which is then either delivered or the end of the run. Errors: the
+  /// first failure, from then on each time; cancelled after `stop`.
   ReadyBatch pop();
-  /// What `pop` will give, or where the epoch ends that it has given the last batch of.
-  BatchPosition position() const;
+  /// The batch that `pop` gave has been delivered: the run stands behind it.
+  void delivered(const ReadyBatch& batch);
+  /// Before the batch that `pop` will give, or where the epoch ends that had the last one.
+  Standing standing() const;
   /// Every later call throws `failure`.
   void break_off(std::exception_ptr failure);
   /// Goes to the start of `epoch`, keeping what is ready for it. Errors: as pop.
@@ -84,7 +94,7 @@ class Feed {
   std::int64_t next_sequence_ = 0;  // of the next ticket
   BatchPosition producer_;
   std::int64_t expected_sequence_ = 0;  // of the next batch for the consumer
-  BatchPosition consumer_;
+  Standing consumer_;
   bool untouched_ = true;  // nothing was taken since `consumer_` was set, not by taking
   std::deque<ReadyBatch> queue_;
   std::exception_ptr failure_;

@@ -58,7 +58,8 @@ struct FitHooks {
 /// Passes once over the samples of the spec's subset and split, each once; of several shards, this
 /// one has a contiguous part of them. `begun`: what an earlier pass had found, whose samples are
 /// left out. Errors: invalid for a field that is not there or not real, an axis that is
-/// not there, and a `begun` of other data, stages or settings; those of the pipeline.
+/// not there, and a `begun` of other data, stages or settings; those of the pipeline, for the first
+/// bad sample whatever `on_error` says.
 FitPartial fit(const Spec& spec, const FitSettings& settings = {}, const FitHooks& hooks = {},
                const FitPartial* begun = nullptr);
 

@@ -6,6 +6,7 @@
 #include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/dataflow.h>
 #include <forebay/pipeline/hash.h>
+#include <forebay/pipeline/value_checks.h>
 
 namespace forebay {
 namespace {
@@ -91,6 +92,12 @@ Identity::Parts plan_parts(const Plan& plan) {
   Identity::Parts parts = {{"seed", fmt::format("{}", spec.seed)},
                            {"order", order_text(plan)},
                            {"samples of an epoch", samples_text(plan)}};
+  if (spec.on_error.mode != ErrorMode::fail) {
+    std::string text(config::kErrorModes[static_cast<int>(spec.on_error.mode)]);
+    for (const Check& check : spec.checks)
+      text += fmt::format(", {} {}", check.column, to_string(check));
+    parts.emplace_back(kBadSamples, text);
+  }
   Mistakes none;
   const Dataflow flow = resolve_fields(spec, none);
   for (std::size_t i = 0; i < spec.stages.size(); ++i) {

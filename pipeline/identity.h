@@ -3,12 +3,16 @@
 // Internal: what the values of a run hang on, as text that can be compared and shown.
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <forebay/pipeline/plan.h>
 
 namespace forebay {
+
+/// The part of a plan that says what a bad sample gives; where one ends the run there is none.
+inline constexpr std::string_view kBadSamples = "bad samples";
 
 struct Identity {
   /// Names and texts, such as "stage 1" and "clip(min=-3, max=3): x -> x". Long texts are cut, with

@@ -4,6 +4,7 @@
 
 #include <forebay/array/require.h>
 #include <forebay/ops/registry.h>
+#include <forebay/pipeline/value_checks.h>
 
 namespace forebay {
 
@@ -110,7 +111,9 @@ bool check_settings(const Spec& spec, Mistakes& mistakes) {
         fmt::format("`shard_id` is {}, of {} shards; it must be at most {}.", spec.shard.shard_id,
                     spec.shard.num_shards, spec.shard.num_shards - 1));
   }
-  return check_source(spec, mistakes);
+  const bool right = check_source(spec, mistakes);
+  if (right) check_error_settings(spec, mistakes);
+  return right;
 }
 
 }  // namespace forebay

@@ -30,7 +30,7 @@ Pipeline::~Pipeline() = default;
 
 Pipeline Pipeline::from_spec(Spec spec, const Options& options) {
   auto plan = compile(std::make_shared<const Spec>(std::move(spec)));
-  return Pipeline(std::make_unique<Executor>(std::move(plan), options, BatchPosition{}));
+  return Pipeline(std::make_unique<Executor>(std::move(plan), options, Standing{}));
 }
 
 PipelineBuilder Pipeline::build() { return {}; }
@@ -48,19 +48,21 @@ std::optional<Batch> Pipeline::next() { return executor_->next(nullptr); }
 void Pipeline::stop() { executor_->stop(); }
 Stats Pipeline::stats() const { return executor_->stats(); }
 
-BatchPosition Pipeline::position() const { return executor_->position(); }
+BatchPosition Pipeline::position() const { return executor_->standing().position; }
 
-std::string Pipeline::state() const { return write_state(identity_->of(plan()), position()); }
+std::string Pipeline::state() const {
+  return write_state(identity_->of(plan()), executor_->standing());
+}
 
 void Pipeline::restore(std::string_view state, const RestoreOptions& options) {
-  const auto [epoch, step, cursor] =
-      read_state(state, identity_->of(plan()), options.allow_changes);
+  const auto [position, bad] = read_state(state, identity_->of(plan()), options.allow_changes);
+  const auto [epoch, step, cursor] = position;
   const Sampler& sampler = *plan().sampler;
   FOREBAY_REQUIRE(epoch >= 0 && cursor >= 0 && cursor <= sampler.order().length(), invalid,
                   "the state stands behind {} samples of epoch {}; an epoch has {} samples.",
                   cursor, epoch, sampler.order().length());
   executor_ = std::make_unique<Executor>(executor_->plan(), executor_->options(),
-                                         sampler.at(epoch, cursor));
+                                         Standing{sampler.at(epoch, cursor), bad});
 }
 
 Pipeline::Epoch Pipeline::epoch(std::int64_t epoch, const Stream& consumer) {

@@ -60,7 +60,8 @@ class Pipeline {
   /// The next batch of the epoch, ordered before later work on `consumer`; no value at the end
   /// of the epoch (the call after that begins the next epoch). On CUDA the host does not wait
   /// for the device.
-  /// Errors: the first failure of any part, with stage, samples and batch; resource when the
+  /// Errors: the first failure of any part, with stage, samples and batch; io for more bad samples
+  /// than `on_error` allows; resource when the
   /// consumer holds more batches than `max_held_batches`; cancelled after `stop`.
   std::optional<Batch> next(const Stream& consumer);
   /// The same for a consumer on the host: returns when the batch is complete.
@@ -73,7 +74,8 @@ class Pipeline {
   BatchPosition position() const;
   /// All that it takes to go on behind the batches that `next()` has given so far, in another
   /// process too: some hundred bytes of JSON, to be kept with the model that has learnt from those
-  /// batches. It is the same on every shard. The first call reads some samples of the source.
+  /// batches. It is the same on every shard, but for the count of bad samples where `on_error` is not
+  /// fail. The first call reads some samples of the source.
   /// Errors: those of the source.
   std::string state() const;
   /// Goes on where `state()` was called: the same samples in the same batches, and the same bits on

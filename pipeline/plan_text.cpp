@@ -6,6 +6,8 @@
 #include <forebay/array/require.h>
 #include <forebay/pipeline/memory_map.h>
 #include <forebay/pipeline/plan.h>
+#include <forebay/pipeline/row_reader.h>
+#include <forebay/pipeline/value_checks.h>
 
 namespace forebay {
 namespace {
@@ -96,6 +98,24 @@ std::string steps_text(const Plan& plan, std::optional<double> bandwidth) {
   return text;
 }
 
+/// What is checked, and what a bad sample gives; nothing where no more than reading can go wrong.
+std::string bad_samples_text(const Sampler& sampler, const Spec& spec) {
+  std::string text;
+  for (const Check& check : spec.checks) {
+    text +=
+        fmt::format("{} {} {}", text.empty() ? "  checks:" : ";", check.column, to_string(check));
+  }
+  if (!text.empty()) text += "\n";
+  const OnError& asked = spec.on_error;
+  if (asked.mode == ErrorMode::fail) return text;
+  text +=
+      fmt::format("  bad samples are {}; more than {} of the {}{} end the run",
+                  asked.mode == ErrorMode::skip ? "skipped" : "replaced", limit_of(asked, sampler),
+                  sampler.samples_of_shard(), sampler.shard().num_shards > 1 ? " of a shard" : "");
+  if (!asked.quarantine.empty()) text += fmt::format("; they are listed in {}", asked.quarantine);
+  return text + "\n";
+}
+
 std::string epoch_text(const Sampler& sampler, const Spec& spec) {
   const Shard& shard = sampler.shard();
   const std::int64_t length = sampler.order().length(), steps = sampler.steps_per_epoch();
@@ -109,7 +129,7 @@ std::string epoch_text(const Sampler& sampler, const Spec& spec) {
   text += fmt::format("{} batches of {}", steps, spec.batch_size);
   if (tail > 0) text += fmt::format(", the last one of {}", tail);
   if (left > 0) text += fmt::format("; {} samples are dropped", left);
-  return text + "\n";
+  return text + "\n" + bad_samples_text(sampler, spec);
 }
 
 std::string memory_text(const Plan& plan) {

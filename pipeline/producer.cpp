@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include <forebay/array/cuda/range.h>
-#include <forebay/array/parallel.h>
 #include <forebay/array/require.h>
 #include <forebay/pipeline/failure.h>
 
@@ -47,6 +46,7 @@ Producer::Producer(std::vector<std::shared_ptr<const Plan>> plans, const Options
     : plans_(std::move(plans)),
       plan_(plans_[0]),
       feed_(feed),
+      rows_(plan_),
       copies_later_(
           std::any_of(plan_->steps.begin(), plan_->steps.end(),
                       [](const PlanStep& step) { return step.kind == PlanStep::Kind::copy; })),
@@ -100,16 +100,16 @@ void Producer::loop() noexcept {
 void Producer::produce(const Ticket& ticket, SlotPool::Loan loan) {
   try {
     Runner& runner = runner_for(plan_->sampler->rows(ticket.position.cursor));
-    fill(ticket, *loan, runner);
+    Losses losses = fill(ticket, *loan, runner);
     // With CPU steps the batch is completed by the CPU stream, while the next one is read here.
     if (!runner.plan().has_steps_on(DeviceKind::cpu)) {
-      finish(ticket, loan, runner);
+      finish(ticket, loan, runner, std::move(losses));
       return;
     }
     auto shared = std::make_shared<SlotPool::Loan>(std::move(loan));
-    machine_.cpu.stream.enqueue([this, ticket, shared, &runner] {
+    machine_.cpu.stream.enqueue([this, ticket, shared, &runner, losses = std::move(losses)] {
       try {
-        finish(ticket, *shared, runner);
+        finish(ticket, *shared, runner, losses);
       } catch (...) {
         feed_.fail(ticket, std::current_exception());
       }
@@ -134,16 +134,16 @@ Runner& Producer::runner_for(std::int64_t rows) {
   return *runner;
 }
 
-void Producer::fill(const Ticket& ticket, Slot& slot, const Runner& runner) {
+Losses Producer::fill(const Ticket& ticket, Slot& slot, const Runner& runner) {
   try {
     wait_until_writable(slot);
   } catch (...) {
     rethrow_at(batch_title(ticket.position), ErrorKind::device);
   }
   const auto begin = std::chrono::steady_clock::now();
-  read(ticket, slot, runner);
+  Losses losses = read(ticket, slot, runner);
   read_ns_ += (std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds(1);
-  if (!copy_) return;
+  if (!copy_) return losses;
   const cuda::Range range("copy", ticket.position.epoch, ticket.position.step);
   try {
     load(slot, runner);
@@ -152,6 +152,7 @@ void Producer::fill(const Ticket& ticket, Slot& slot, const Runner& runner) {
         fmt::format("copy to {}, {}", to_string(plan_->device), batch_title(ticket.position)),
         ErrorKind::device);
   }
+  return losses;
 }
 
 /// The host memory of the slot. What is on a GPU is waited for there, by `load`.
@@ -168,10 +169,9 @@ void Producer::wait_until_writable(Slot& slot) {
   }
 }
 
-void Producer::read(const Ticket& ticket, const Slot& slot, const Runner& runner) {
+Losses Producer::read(const Ticket& ticket, const Slot& slot, const Runner& runner) {
   const cuda::Range range("read", ticket.position.epoch, ticket.position.step);
   const Plan& plan = runner.plan();
-  const Source& source = *plan.spec->source;
   auto* const position =
       reinterpret_cast<std::int64_t*>(slot.host.as<char>() + runner.map().position_offset);
   auto* const ids = reinterpret_cast<std::int64_t*>(slot.host.as<char>() + runner.map().ids_offset);
@@ -180,26 +180,11 @@ void Producer::read(const Ticket& ticket, const Slot& slot, const Runner& runner
   position[2] = static_cast<std::int64_t>(plan.spec->seed);
   plan.sampler->indices(ticket.position, ids);
 
-  std::vector<ArrayView> columns;
-  for (int i = 0; i < static_cast<int>(source.columns().size()); ++i)
-    columns.push_back(runner.view(i, slot));
-  // Blocks of fixed size, so that a failure names the same samples whatever the number of threads.
-  parallel_blocks(plan.batch_size, source.grain(), [&](std::int64_t begin, std::int64_t end) {
+  RowReader::Rows rows{.count = plan.batch_size, .ids = ids, .columns = {}};
+  for (int i = 0; i < static_cast<int>(plan.spec->source->columns().size()); ++i)
+    rows.columns.push_back(runner.view(i, slot));
+  return rows_.read(ticket.position, rows, [&] {
     if (!feed_.wanted(ticket)) throw Unwanted();
-    std::vector<ArrayView> targets = columns;
-    for (ArrayView& target : targets) {
-      target.data = target.as<char>() +
-                    static_cast<std::size_t>(begin * target.strides[0]) * size_of(target.dtype);
-      target.shape[0] = end - begin;
-    }
-    const std::span samples(ids + begin, static_cast<std::size_t>(end - begin));
-    try {
-      source.read(samples, targets);
-    } catch (...) {
-      rethrow_at(fmt::format("source {}, {}, {}", source.describe(), batch_title(ticket.position),
-                             sample_title(samples)),
-                 ErrorKind::io);
-    }
   });
 }
 
@@ -217,9 +202,10 @@ void Producer::load(Slot& slot, const Runner& runner) {
   copied_bytes_ += static_cast<std::size_t>(bytes);
 }
 
-void Producer::finish(const Ticket& ticket, SlotPool::Loan& loan, Runner& runner) {
+void Producer::finish(const Ticket& ticket, SlotPool::Loan& loan, Runner& runner, Losses losses) {
   try {
-    runner.run(*loan, ticket.position);
+    // With losses that end the run, the values are undefined and nobody will see them.
+    if (rows_.allows(losses)) runner.run(*loan, ticket.position);
   } catch (...) {
     // What has been enqueued still uses the slot.
     if (machine_.gpu) quietly([&] { machine_.gpu->stream.record(loan->ready); });
@@ -230,7 +216,7 @@ void Producer::finish(const Ticket& ticket, SlotPool::Loan& loan, Runner& runner
     const PlanValue& target = runner.plan().values[static_cast<std::size_t>(step.outputs[0])];
     (target.device.is_cuda() ? copied_bytes_ : returned_bytes_) += bytes_of(target.spec);
   }
-  feed_.push({ticket, std::move(loan), runner.fields()});
+  feed_.push({ticket, std::move(loan), runner.fields(), std::move(losses)});
 }
 
 void Producer::add_to(Stats& stats) {

@@ -35,14 +35,15 @@ class Producer {
   void produce(const Ticket& ticket, SlotPool::Loan loan);
   Runner& runner_for(std::int64_t rows);
   void wait_until_writable(Slot& slot);
-  void fill(const Ticket& ticket, Slot& slot, const Runner& runner);
-  void read(const Ticket& ticket, const Slot& slot, const Runner& runner);
+  Losses fill(const Ticket& ticket, Slot& slot, const Runner& runner);
+  Losses read(const Ticket& ticket, const Slot& slot, const Runner& runner);
   void load(Slot& slot, const Runner& runner);
-  void finish(const Ticket& ticket, SlotPool::Loan& loan, Runner& runner);
+  void finish(const Ticket& ticket, SlotPool::Loan& loan, Runner& runner, Losses losses);
 
   const std::vector<std::shared_ptr<const Plan>> plans_;
   const std::shared_ptr<const Plan> plan_;  // the pipeline's own
   Feed& feed_;
+  const RowReader rows_;
   bool copies_later_ = false;  // some copy reads host memory after the load
   Machine machine_;
   std::optional<Stream> copy_;  // with a GPU

@@ -20,6 +20,12 @@ struct Column {
   Dims shape;  ///< of one sample; the batch adds axis 0
 };
 
+/// A sample as people find it: the source that it comes from, and its number there.
+struct SampleOrigin {
+  std::string source;
+  std::int64_t index = 0;
+};
+
 /// Samples by index. Subclass it for your own storage.
 class Source {
  public:
@@ -30,7 +36,9 @@ class Source {
   /// Writes the samples `indices` to `targets`: one dense host array [indices.size(), column shape]
   /// for each column, in order. Called from several threads at once on disjoint targets.
   /// Errors: whatever it throws ends the epoch; `next()` rethrows it with the samples and
-  /// the batch named.
+  /// the batch named. Where bad samples are skipped or replaced (`OnError`), those of a call that
+  /// throws are read again one by one, to find out which it is; errors of kinds resource, device and
+  /// cancelled are not the sample's and still end the epoch.
   virtual void read(std::span<const std::int64_t> indices,
                     std::span<const ArrayView> targets) const = 0;
   /// The same for column number `column` alone: what keys of a split are read with. By default it
@@ -40,6 +48,8 @@ class Source {
   /// What kind of source it is and where from, for `plan` and messages, such as
   /// "npy data/x.npy, data/y.npy".
   virtual std::string describe() const = 0;
+  /// Where sample `index` comes from, for lists of bad samples. A source made of others names them.
+  virtual SampleOrigin origin(std::int64_t index) const { return {describe(), index}; }
   /// A text that differs when the samples do, as far as that can be told cheaply: runs are resumed
   /// only where it is the same. Empty, the default: nothing can be told.
   virtual std::string fingerprint() const { return {}; }

@@ -51,6 +51,47 @@ struct Positions {
   std::int64_t begin = 0, end = 0;
 };
 
+/// What the values of a column must be, in every sample, as it is read from the source.
+struct Check {
+  std::string column;
+  bool finite = false;             ///< no NaN and no infinity; of a complex number neither part
+  std::optional<Number> min = {};  ///< at least; NaN is not. Whole numbers for integers, exactly
+  std::optional<Number> max = {};  ///< at most; likewise
+  Position position = {};
+};
+
+enum class ErrorMode : std::uint8_t {
+  fail,     ///< `next()` throws
+  skip,     ///< its row is not a real one
+  replace,  ///< another sample of the epoch has its row
+};
+
+/// What a bad sample gives: one that the source cannot read (it throws), or that breaks a check.
+///
+/// A batch has as many rows as without bad samples, and an epoch as many steps, on every shard, so
+/// that shards have nothing to agree upon. In the place of a bad sample stands a substitute: the sample at another
+/// position of the epoch's order, drawn from Philox by (seed, epoch, position, attempt) until one
+/// is good; so the same one at any batch size, depth, thread count and number of shards, and never
+/// one that `subset` or `split` leaves out. `sample_ids()` has the substitute's. With `replace` it
+/// stands in the bad sample's row, a real one. With `skip` the good rows close up in their order,
+/// and substitutes fill the batch behind `real_rows()`.
+///
+/// More bad samples than the limit end the run, and so does a row for which 100 substitutes are bad:
+/// `next()` throws. The limit counts the bad samples of one epoch in one process (a shard counts its
+/// own), over interruptions too, since `state()` has the count; a new epoch begins with 0.
+struct OnError {
+  ErrorMode mode = ErrorMode::fail;
+  std::optional<std::int64_t> max_count = {};  ///< bad samples that an epoch may have
+  /// The same, as a share of the process's samples of an epoch, rounded down. With both, the smaller
+  /// one holds; with neither, a share of 0.1.
+  std::optional<double> max_share = {};
+  /// A file of JSON lines, {"source", "index", "reason"}, one for each bad sample that was met in
+  /// the place of a delivered one. Samples that it has already are not added, so it can be that of
+  /// other runs, and of other processes at the same time. Lines are added whole; one that a crash
+  /// left without its end is taken away.
+  std::string quarantine = {};
+};
+
 /// What was asked for: the whole pipeline, unresolved. Plain data, from a file or from the builder.
 struct Spec {
   std::string name = "pipeline";
@@ -69,6 +110,8 @@ struct Spec {
   std::optional<Positions> positions;  ///< of their order, what an epoch has; else all
   Shard shard;
   LastBatchPolicy last_batch_policy = LastBatchPolicy::partial;
+  std::vector<Check> checks;
+  OnError on_error;
   bool fuse = true;  ///< false: each stage is a step of its own, to look for a difference
   std::vector<StageSpec> stages;
   std::vector<std::string>
@@ -76,6 +119,7 @@ struct Spec {
   Position position;
   Position batch_size_position, source_position, output_position;
   Position shuffle_position, sampling_position, subset_position, split_position, shard_position;
+  Position on_error_position;
 };
 
 }  // namespace forebay

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -76,6 +77,42 @@ TEST_F(Cli, PlanPrintsStepsShapesAndBytes) {
   for (const char* part : {"batches of 4", "clip", "f32 (4, 3)", "i64 (4,)", "cpu", " B"}) {
     EXPECT_TRUE(has(got.out, part)) << part << "\n" << got.out;
   }
+}
+
+TEST_F(Cli, PlanAndRunTellOfBadSamples) {
+  Array x = kit::random({10, 3}, Dtype::f32, 1);
+  x.as<float>()[13] = std::numeric_limits<float>::infinity();
+  write_npy(folder_ + "/x.npy", x.view());
+  write("bad.yaml", text_of(folder_ + "/train.yaml") +
+                        "checks: {x: {finite: true}, y: {min: 0, max: 9}}\n"
+                        "on_error: {mode: skip, max_share: 0.25, quarantine: bad.jsonl}\n");
+  EXPECT_TRUE(
+      has(forebay({"plan", "bad.yaml"}).out,
+          "  checks: x finite; y 0 to 9\n"
+          "  bad samples are skipped; more than 2 of the 10 end the run; they are listed in "
+          "bad.jsonl\n"));
+  EXPECT_FALSE(fs::exists(folder_ + "/bad.jsonl"));
+  Outcome got = forebay({"run", "bad.yaml"});
+  EXPECT_EQ(got.exit_code, 0) << got.err;
+  EXPECT_TRUE(has(got.out,
+                  "1 bad samples were skipped; the first:\n"
+                  "  npy x.npy, y.npy sample 4: `x`[1] is inf; it must be finite\n"))
+      << got.out;
+  EXPECT_EQ(text_of(folder_ + "/bad.jsonl"),
+            R"({"source":"npy x.npy, y.npy","index":4,"reason":"`x`[1] is inf; it must be finite"})"
+            "\n");
+  got = forebay({"run", "bad.yaml", "--json", "--epochs", "2"});
+  const auto json = nlohmann::json::parse(got.out);
+  EXPECT_EQ(json["on_error"], "skip");
+  EXPECT_EQ(json["bad_samples"], 2);
+  ASSERT_EQ(json["first_bad_samples"].size(), 1u);
+  EXPECT_EQ(json["first_bad_samples"][0]["index"], 4);
+  got = forebay({"fit", "bad.yaml", "--device", "cpu"});
+  EXPECT_EQ(got.exit_code, 1);
+  EXPECT_EQ(got.err,
+            "source npy x.npy, y.npy, epoch 0, batch 0, sample 4: `x`[1] is inf; it must be "
+            "finite.\n");
+  EXPECT_TRUE(has(forebay({"run", "train.yaml"}).out, " samples in "));
 }
 
 TEST_F(Cli, UsageErrorsExitWithTwo) {

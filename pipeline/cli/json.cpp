@@ -167,6 +167,22 @@ Json shard_schema() {
   return {{"anyOf", Json::array({map, {{"const", "auto"}}})}};
 }
 
+Json checks_schema() {
+  const Json check = object_schema(config::check_keys(), [](std::string_view key) -> Json {
+    return {{"type", key == "finite" ? "boolean" : "number"}};
+  });
+  return {{"type", Json::array({"object", "null"})}, {"additionalProperties", check}};
+}
+
+Json on_error_schema() {
+  const Json map = object_schema(config::on_error_keys(), [](std::string_view key) -> Json {
+    if (key == "mode") return one_of(config::kErrorModes);
+    if (key == "max_share") return {{"type", "number"}, {"minimum", 0}, {"maximum", 1}};
+    return key == "max_count" ? integer(0) : text_schema();
+  });
+  return {{"anyOf", Json::array({map, one_of(config::kErrorModes)})}};
+}
+
 /// The stage of one op: the keys of every stage and the op's own.
 Json stage_schema(const OpEntry& entry) {
   std::vector<std::string> names = {std::string(entry.def.name)};
@@ -226,6 +242,8 @@ std::string schema_json() {
     if (key == "subset") return subset_schema();
     if (key == "split") return split_schema();
     if (key == "shard") return shard_schema();
+    if (key == "checks") return checks_schema();
+    if (key == "on_error") return on_error_schema();
     if (key == "stages") return stages_schema();
     if (key == "output") return fields_schema();
     return {{"type", "string"}};
@@ -244,11 +262,17 @@ std::string to_json(const RunReport& report) {
   for (const Stats::Step& step : stats.steps) {
     steps.push_back({{"label", step.label}, {"runs", step.runs}, {"total_ms", step.total_ms}});
   }
+  Json first_bad = Json::array();
+  for (const BadSample& bad : stats.first_bad)
+    first_bad.push_back({{"source", bad.source}, {"index", bad.index}, {"reason", bad.reason}});
   const Json json = {{"pipeline", report.pipeline},
                      {"device", report.device},
                      {"epochs", report.epochs},
                      {"batches", stats.batches},
                      {"samples", stats.samples},
+                     {"on_error", report.on_error},
+                     {"bad_samples", stats.bad_samples},
+                     {"first_bad_samples", first_bad},
                      {"seconds", report.seconds},
                      {"samples_per_second", report.samples_per_second()},
                      {"wait_share", report.wait_share()},
@@ -261,7 +285,7 @@ std::string to_json(const RunReport& report) {
                      {"slots", stats.slots},
                      {"files", report.files},
                      {"steps", steps}};
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace forebay::cli

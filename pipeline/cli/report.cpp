@@ -5,6 +5,20 @@
 #include <forebay/pipeline/cli/commands.h>
 
 namespace forebay::cli {
+namespace {
+
+/// Nothing when there was none.
+std::string bad_samples_text(const RunReport& report) {
+  const Stats& stats = report.stats;
+  if (stats.bad_samples == 0) return {};
+  std::string text = fmt::format("{} bad samples were {}; the first:\n", stats.bad_samples,
+                                 report.on_error == "skip" ? "skipped" : "replaced");
+  for (const BadSample& sample : stats.first_bad)
+    text += fmt::format("  {} sample {}: {}\n", sample.source, sample.index, sample.reason);
+  return text;
+}
+
+}  // namespace
 
 std::string to_text(const RunReport& report) {
   const Stats& stats = report.stats;
@@ -13,6 +27,7 @@ std::string to_text(const RunReport& report) {
   text +=
       fmt::format("{:.0f} samples/s; waited {:.1f} % of the time; the first batch took {:.1f} ms\n",
                   report.samples_per_second(), 100 * report.wait_share(), report.first_batch_ms);
+  text += bad_samples_text(report);
   if (report.files > 0) text += fmt::format("{} files saved in {}\n", report.files, report.folder);
 
   std::vector<std::vector<std::string>> rows;

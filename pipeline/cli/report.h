@@ -13,6 +13,7 @@ struct RunReport {
   std::int64_t epochs = 0;    ///< begun
   double seconds = 0;         ///< wall clock, from the first call on
   double first_batch_ms = 0;  ///< until the first batch was there: threads, memory, kernels
+  std::string on_error;       ///< fail, skip or replace
   std::int64_t files = 0;     ///< saved
   std::string folder;         ///< where to
   Stats stats;

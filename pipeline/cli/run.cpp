@@ -9,6 +9,7 @@
 #include <forebay/pipeline/cli/progress.h>
 #include <forebay/pipeline/cli/replace_file.h>
 #include <forebay/pipeline/cli/report.h>
+#include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/config/text_file.h>
 #include <forebay/pipeline/pipeline.h>
 
@@ -141,6 +142,7 @@ int run(const Arguments& arguments) {
       Pipeline::from_spec(load(arguments, Presence::required), {.time_steps = true});
   RunReport report;
   report.pipeline = pipeline.spec().name;
+  report.on_error = config::kErrorModes[static_cast<int>(pipeline.spec().on_error.mode)];
   report.device = to_string(pipeline.device());
   std::optional<Saver> saver;
   if (arguments.save) saver.emplace(report.folder = *arguments.save, pipeline.device());

@@ -1,6 +1,7 @@
 // `forebay run --state`: runs that are stopped, killed, resharded, and go on.
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +53,24 @@ TEST_F(KilledRun, EndsAsOneThatNobodyStopped) {
   ASSERT_EQ(forebay({"run", "train.yaml", "--epochs", "3", "--save", "straight"}).exit_code, 0);
   EXPECT_GT(run_killed(1), 1);
   EXPECT_EQ(files_of("killed"), files_of("straight"));
+}
+
+TEST_F(KilledRun, ListsEachBadSampleOnce) {
+  declare(20, 6);
+  Array x = kit::random({20, 3}, Dtype::f32, 1);
+  for (const int sample : {3, 11, 12})
+    x.as<float>()[3 * sample] = std::numeric_limits<float>::quiet_NaN();
+  write_npy(folder_ + "/x.npy", x.view());
+  write("train.yaml", text_of(folder_ + "/train.yaml") +
+                          "checks: {x: {finite: true}}\n"
+                          "on_error: {mode: replace, max_count: 3, quarantine: bad.jsonl}\n");
+  ASSERT_EQ(forebay({"run", "train.yaml", "--epochs", "3", "--save", "straight"}).exit_code, 0);
+  std::string straight = text_of(folder_ + "/bad.jsonl");
+  fs::remove(folder_ + "/bad.jsonl");
+  EXPECT_GT(run_killed(1), 1);
+  EXPECT_EQ(files_of("killed"), files_of("straight"));
+  EXPECT_EQ(text_of(folder_ + "/bad.jsonl"), straight);
+  EXPECT_EQ(std::count(straight.begin(), straight.end(), '\n'), 3);
 }
 
 /// One process, then three, then two; every sample of the epoch is saved once.

@@ -4,6 +4,7 @@
 
 #include <forebay/array/require.h>
 #include <forebay/ops/registry.h>
+#include <forebay/pipeline/config/bind_on_error.h>
 #include <forebay/pipeline/config/bind_order.h>
 #include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/config/map_reader.h>
@@ -55,6 +56,7 @@ class PipelineBinder {
       reader_.read_integer("batch_size", spec_.batch_size, 1, kMaxInt64);
     }
     bind_source();
+    bind_on_error(reader_, folder_, spec_);
     bind_stages();
     if (!options_.stages) bind_output();
     return {std::move(spec_), report_.mistakes() == before};

@@ -229,6 +229,55 @@ TEST_F(Config, SaysWhatIsWrongWithTheOrderOfTheseSamples) {
             "from.");
 }
 
+TEST_F(Config, ReadsWhatIsToBecomeOfBadSamples) {
+  const Spec spec = load(kHead +
+                         "checks:\n"
+                         "  x: {finite: true}\n"
+                         "  y: {min: 0, max: 9}\n"
+                         "on_error: {mode: replace, max_count: 5, max_share: 0.25, "
+                         "quarantine: bad.jsonl}\n");
+  ASSERT_EQ(spec.checks.size(), 2u);
+  EXPECT_EQ(spec.checks[0].column, "x");
+  EXPECT_TRUE(spec.checks[0].finite && !spec.checks[0].min && !spec.checks[0].max);
+  EXPECT_EQ(spec.checks[1].min, Number(0));
+  EXPECT_EQ(spec.checks[1].max, Number(9));
+  EXPECT_EQ(without_folder(to_string(spec.checks[1].position)), "train.yaml:6:3");
+  EXPECT_EQ(spec.on_error.mode, ErrorMode::replace);
+  EXPECT_EQ(spec.on_error.max_count, 5);
+  EXPECT_EQ(spec.on_error.max_share, 0.25);
+  EXPECT_EQ(without_folder(spec.on_error.quarantine), "bad.jsonl");
+  EXPECT_EQ(load(kHead + "on_error: skip\n").on_error.mode, ErrorMode::skip);
+  EXPECT_EQ(load(kHead + "on_error: fail\nchecks:\n").on_error.mode, ErrorMode::fail);
+  EXPECT_EQ(load(kHead).on_error.mode, ErrorMode::fail);
+}
+
+TEST_F(Config, SaysWhatIsWrongWithWhatIsToBecomeOfBadSamples) {
+  EXPECT_EQ(mistakes(kHead + "checks: {x: {finit: true, min: a}, y: 3}\n"
+                             "on_error: {mode: ski, max_count: -1, max_share: 2, quarantin: b}\n"),
+            "train.yaml:4:14: checks: x: unknown key `finit`; did you mean `finite`?\n"
+            "train.yaml:4:32: checks: x: `min` is a; it must be a number.\n"
+            "train.yaml:4:39: `checks.y` is 3; it must be a map such as {min: 0, max: 9}.\n"
+            "train.yaml:5:18: on_error: `mode` is ski; it must be fail, skip or replace.\n"
+            "train.yaml:5:34: on_error: `max_count` is -1; it must be at least 0.\n"
+            "train.yaml:5:49: on_error: `max_share` is 2; it must be between 0 and 1.\n"
+            "train.yaml:5:52: on_error: unknown key `quarantin`; did you mean `quarantine`?");
+  EXPECT_EQ(mistakes(kHead + "checks: [x]\non_error: {max_count: 3}\n"),
+            "train.yaml:4:9: `checks` is a list; it must be a map such as {x: {finite: true}}.\n"
+            "train.yaml:5:11: on_error: `mode` is missing; it must be fail, skip or replace.");
+  EXPECT_EQ(mistakes(kHead + "on_error: ignore\non_eror: skip\n"),
+            "train.yaml:4:11: `on_error` is ignore; it must be fail, skip or replace.\n"
+            "train.yaml:5:1: unknown key `on_eror`; did you mean `on_error`?");
+  const auto wrong = [&](const std::string& yaml) {
+    return without_folder(kit::caught([&] { Pipeline::from_spec(load(kHead + yaml)); }).text);
+  };
+  EXPECT_EQ(wrong("checks: {z: {min: 0}}\n"),
+            "train.yaml:4:10: checks: the source has no column `z`; it has `x`, `y`. Did you mean "
+            "`x`?");
+  EXPECT_EQ(wrong("on_error: {mode: fail, quarantine: bad.jsonl}\n"),
+            "train.yaml:4:11: on_error: max_count, max_share and quarantine are for modes skip and "
+            "replace; leave them out.");
+}
+
 TEST_F(Config, HasTheDefaultsOfTheSpec) {
   const Spec spec = load(kHead), plain;
   EXPECT_EQ(spec.name, "train");
@@ -367,7 +416,7 @@ TEST_F(Config, AddsWhatCompilingFindsWhenTheRestIsBound) {
       "train.yaml:4:1: unknown key `colour`; it must be version, name, batch_size, seed, "
       "device, device_id, "
       "num_threads, prefetch_queue_depth, max_held_batches, last_batch_policy, drop_last, "
-      "fuse, source, shuffle, sampling, subset, split, shard, stages or "
+      "fuse, source, shuffle, sampling, subset, split, shard, checks, on_error, stages or "
       "output.\n"
       "train.yaml:6:5: stage 1 (clip): it reads `q`, but no such field exists here; there "
       "are `x`, `y`. Did you "

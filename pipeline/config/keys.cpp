@@ -44,6 +44,10 @@ std::span<const Key> pipeline_keys() {
       {"shard", "map, or auto", "{shard_id: 0, num_shards: 1}",
        "Which part of every global batch this process gets; auto is {shard_id: auto, num_shards: "
        "auto}."},
+      {"checks", "map of column to map", "",
+       "What the values of a column must be in the source; a sample that breaks it is bad."},
+      {"on_error", "map, or fail, skip or replace", "{mode: fail}",
+       "What a bad sample gives: one that cannot be read or breaks a check."},
       {"stages", "list of maps", "[]", "What is done to a batch, in order."},
       {"output", "field or list of fields", "every field", "The fields of a batch, in order."},
   };
@@ -128,6 +132,35 @@ std::span<const Key> shard_keys() {
   return keys;
 }
 
+std::span<const Key> check_keys() {
+  static const std::vector<Key> keys = {
+      {"finite", "true or false", "false", "No NaN and no infinity."},
+      {"min", "number", "", "The least value; NaN breaks it."},
+      {"max", "number", "", "The greatest value; NaN breaks it."},
+  };
+  return keys;
+}
+
+std::span<const Key> on_error_keys() {
+  static const std::vector<Key> keys = {
+      {"mode",
+       "fail, skip or replace",
+       "",
+       "The run ends; the row is not among the real ones; or another sample, drawn by seed, epoch "
+       "and position, has the row.",
+       {},
+       true},
+      {"max_count", "integer, at least 0", "",
+       "More bad samples in one epoch of one process end the run."},
+      {"max_share", "number, 0 to 1", "0.1 without max_count",
+       "The same, as a share of the samples."},
+      {"quarantine", "path", "",
+       "A file that bad samples are added to, each once, as JSON lines of source, index and "
+       "reason."},
+  };
+  return keys;
+}
+
 std::span<const Key> stage_keys() {
   static const std::vector<Key> keys = {
       {"op", "name of an op", "", "What the stage does; `forebay ops` lists them.", {}, true},
@@ -148,8 +181,14 @@ std::span<const Key> stage_keys() {
 }
 
 std::vector<Section> sections() {
-  return {{"", pipeline_keys()},          {"source.", source_keys()}, {"shuffle.", shuffle_keys()},
-          {"sampling.", sampling_keys()}, {"split.", split_keys()},   {"shard.", shard_keys()},
+  return {{"", pipeline_keys()},
+          {"source.", source_keys()},
+          {"shuffle.", shuffle_keys()},
+          {"sampling.", sampling_keys()},
+          {"split.", split_keys()},
+          {"shard.", shard_keys()},
+          {"checks.COLUMN.", check_keys()},
+          {"on_error.", on_error_keys()},
           {"stages.", stage_keys()}};
 }
 

@@ -29,6 +29,8 @@ std::span<const Key> source_keys();
 std::span<const Key> shuffle_keys();
 std::span<const Key> sampling_keys();
 std::span<const Key> split_keys();
+std::span<const Key> on_error_keys();
+std::span<const Key> check_keys();
 std::span<const Key> shard_keys();
 /// Of every stage beside its op's settings.
 std::span<const Key> stage_keys();
@@ -44,6 +46,7 @@ std::vector<Section> sections();
 inline constexpr std::string_view kLastBatchPolicies[] = {"partial", "drop", "fill"};
 inline constexpr std::string_view kShuffleModes[] = {"none", "full", "window"};
 inline constexpr std::string_view kSamplingModes[] = {"once", "replacement", "weighted"};
+inline constexpr std::string_view kErrorModes[] = {"fail", "skip", "replace"};
 inline constexpr std::string_view kSplitParts[] = {"train", "validation"};
 
 }  // namespace forebay::config

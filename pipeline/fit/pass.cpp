@@ -97,6 +97,8 @@ Spec unshuffled(Spec spec) {
   spec.shard = {};
   spec.last_batch_policy = LastBatchPolicy::partial;
   spec.output.clear();
+  // Statistics are of all samples; the checks stay.
+  spec.on_error = {};
   if (spec.stages.empty()) spec.batch_size = 1;  // it means nothing then
   return spec;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <forebay/pipeline/order/random.h>
+
 namespace forebay {
 namespace {
 
@@ -54,6 +56,20 @@ void Sampler::indices(const BatchPosition& position, std::int64_t* indices) cons
                              {indices + row, static_cast<std::size_t>(count)});
     row += count;
   }
+}
+
+std::int64_t Sampler::substitute(const BatchPosition& position, std::int64_t row,
+                                 std::uint64_t seed, std::int64_t attempt) const {
+  const std::int64_t place = (part(position.cursor).begin + row) % length_;
+  const std::uint64_t bits =
+      random_bits(seed, Use::substitute, place, position.epoch * kMostAttempts + attempt);
+  std::int64_t sample = 0;
+  settings_.order->samples(position.epoch, below(length_, bits), {&sample, 1});
+  return sample;
+}
+
+std::int64_t Sampler::samples_of_shard() const {
+  return (length_ + settings_.shard.num_shards - 1) / settings_.shard.num_shards;
 }
 
 BatchPosition Sampler::after(const BatchPosition& position) const {

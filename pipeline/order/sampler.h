@@ -51,6 +51,14 @@ class Sampler {
   std::int64_t real_rows(std::int64_t cursor) const;
   /// Writes the samples of the batch to `indices[0..rows(position.cursor))`.
   void indices(const BatchPosition& position, std::int64_t* indices) const;
+  /// The sample that stands in for the one in row `row` of the batch, at attempt 0 to
+  /// kMostAttempts - 1: drawn from the epoch's positions. Depends on `seed`, the epoch, the row's
+  /// position in the order and the attempt alone.
+  std::int64_t substitute(const BatchPosition& position, std::int64_t row, std::uint64_t seed,
+                          std::int64_t attempt) const;
+  static constexpr std::int64_t kMostAttempts = 100;
+  /// Samples of an epoch at their own positions that one shard has, at most.
+  std::int64_t samples_of_shard() const;
   /// The batch behind the one at `position`, or the end of the epoch.
   BatchPosition after(const BatchPosition& position) const;
   /// Where `cursor` of `epoch` lies.
