@@ -58,8 +58,9 @@ struct FitHooks {
 /// Passes once over the samples of the spec's subset and split, each once; of several shards, this
 /// one has a contiguous part of them. `begun`: what an earlier pass had found, whose samples are
 /// left out. Errors: invalid for a field that is not there or not real, an axis that is
-/// not there, and a `begun` of other data, stages or settings; those of the pipeline, for the first
-/// bad sample whatever `on_error` says.
+/// not there, and a `begun` of other data, stages or settings; those of the pipeline. Bad samples
+/// are left out where `on_error` is skip or replace, unless a stage mixes samples: then the first one
+/// is an error.
 FitPartial fit(const Spec& spec, const FitSettings& settings = {}, const FitHooks& hooks = {},
                const FitPartial* begun = nullptr);
 
@@ -93,7 +94,8 @@ struct FitField {
 };
 
 struct FitReport {
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;         ///< that the statistics are of
+  std::int64_t bad = 0;             ///< that are left out
   std::vector<double> percentiles;  ///< those asked for
   std::vector<FitField> fields;
 };

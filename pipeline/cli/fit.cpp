@@ -84,6 +84,8 @@ int fit(const Arguments& arguments) {
     return kOk;
   }
   const FitReport report = finish(found, asked.report);
+  if (report.bad > 0)
+    fmt::print(stderr, "{} of {} samples are bad and left out\n", report.bad, found.samples());
   const std::string text = arguments.json ? to_json(report) : to_yaml(report);
   if (asked.output) {
     replace_file(*asked.output, text);

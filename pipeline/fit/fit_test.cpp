@@ -280,6 +280,65 @@ TEST_P(FitTest, TellsValuesApartFarFrom0) {
   }
 }
 
+TEST_P(FitTest, LeavesBadSamplesOut) {
+  const std::int64_t samples = 200, width = 5;
+  Array x = kit::random({samples, width}, Dtype::f32, 10);
+  std::vector<std::int64_t> good;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const bool bad = i % 19 == 3 || (i > 70 && i < 76);
+    if (bad) x.as<float>()[i * width + 2] = NAN;
+    if (!bad) good.push_back(i);
+  }
+  const auto without_title = [](const FitReport& report) {
+    const std::string text = to_yaml(report);
+    return text.substr(text.find('\n'));
+  };
+  Spec clean = on({{"x", x}}).scale({.factor = 2}).spec();
+  clean.subset = Array::from({static_cast<std::int64_t>(good.size())}, good);
+  const std::string want = without_title(finish(fit(clean)));
+  for (const ErrorMode mode : {ErrorMode::skip, ErrorMode::replace}) {
+    const auto asked = [&](std::int64_t batch_size) {
+      return on({{"x", x}}, batch_size)
+          .scale({.factor = 2})
+          .check({.column = "x", .finite = true})
+          .on_error({.mode = mode, .max_share = 0.5})
+          .spec();
+    };
+    for (const std::int64_t batch_size : {1, 7, 64, 1000}) {
+      Spec spec = asked(batch_size);
+      const FitReport report = finish(fit(spec));
+      EXPECT_EQ(without_title(report), want) << batch_size;
+      EXPECT_EQ(report.samples, static_cast<std::int64_t>(good.size()));
+      EXPECT_EQ(report.bad, samples - report.samples);
+      std::vector<FitPartial> parts;
+      for (spec.shard = {0, 3}; spec.shard.shard_id < 3; ++spec.shard.shard_id)
+        parts.push_back(fit(spec));
+      EXPECT_EQ(without_title(finish(merge(parts))), want) << batch_size;
+    }
+    std::vector<std::string> states;
+    const FitHooks hooks{
+        .on_progress = {},
+        .on_state = [&](const FitPartial& partial) { states.push_back(partial.to_json()); },
+        .state_seconds = 0};
+    const std::string all = fit(asked(16), {}, hooks).to_json();
+    for (const std::string& state : states) {
+      const FitPartial begun = FitPartial::from_json(state, "state.json");
+      EXPECT_EQ(fit(asked(16), {}, {}, &begun).to_json(), all);
+    }
+  }
+}
+
+TEST_P(FitTest, EndsAtABadSampleThatOthersHangOn) {
+  Array x = kit::random({20, 2}, Dtype::f32, 11);
+  x.as<float>()[14] = NAN;
+  PipelineBuilder builder = on({{"x", x}});
+  builder.check({.column = "x", .finite = true}).on_error({.mode = ErrorMode::skip});
+  EXPECT_EQ(finish(fit(builder.spec())).bad, 1);
+  builder.normalize({.axes = std::vector<std::int64_t>{0}});
+  EXPECT_ERROR(fit(builder.spec()), invalid,
+               "source array x, epoch 0, batch 1, sample 7: `x`[0] is nan; it must be finite.");
+}
+
 TEST_P(FitTest, TakesTheSamplesOfASubsetOnce) {
   const Array x = kit::random({40, 3}, Dtype::f32, 9);
   Spec spec = on({{"x", x}}).shuffle(ShuffleMode::full).spec();

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include <forebay/array/require.h>
 #include <forebay/ops/lazy.h>
@@ -15,6 +16,7 @@
 #include <forebay/pipeline/fit/state.h>
 #include <forebay/pipeline/mistakes.h>
 #include <forebay/pipeline/pipeline.h>
+#include <forebay/pipeline/value_checks.h>
 
 namespace forebay {
 namespace {
@@ -97,8 +99,7 @@ Spec unshuffled(Spec spec) {
   spec.shard = {};
   spec.last_batch_policy = LastBatchPolicy::partial;
   spec.output.clear();
-  // Statistics are of all samples; the checks stay.
-  spec.on_error = {};
+  if (spec.on_error.mode != ErrorMode::fail) spec.on_error.mode = ErrorMode::skip;
   if (spec.stages.empty()) spec.batch_size = 1;  // it means nothing then
   return spec;
 }
@@ -157,6 +158,10 @@ std::string about(const Plan& plan, const std::vector<Target>& targets) {
     for (const double origin : target.field.origins)
       text += fmt::format(" {}", origin);
   }
+  if (spec.on_error.mode == ErrorMode::fail) return text;
+  text += "; without bad samples";
+  for (const Check& check : spec.checks)
+    text += fmt::format(", {} {}", check.column, to_string(check));
   return text;
 }
 
@@ -259,7 +264,46 @@ class Sums {
   std::int64_t values_ = 0;  ///< of a channel that they are of
 };
 
-/// The pass over some ranges of samples.
+/// A pipeline of tables, and their sums.
+class Adder {
+ public:
+  Adder(Spec spec, const std::vector<Target>& targets)
+      : pipeline_(Pipeline::from_spec(std::move(spec))),
+        context_(Context::create(pipeline_.device())) {
+    for (const Target& target : targets)
+      sums_.emplace_back(target, context_);
+    for (Event& added : added_)
+      added = Event::create(pipeline_.device());
+  }
+
+  std::optional<Batch> next() { return pipeline_.next(context_.stream); }
+  bool is_full(std::int64_t rows) const {
+    return std::any_of(sums_.begin(), sums_.end(),
+                       [&](const Sums& sum) { return sum.is_full(rows); });
+  }
+  void add(const Batch& batch) {
+    added_[turn_].synchronize();
+    for (Sums& sum : sums_)
+      sum.add(batch);
+    context_.stream.record(added_[turn_]);
+    turn_ = 1 - turn_;
+  }
+  /// Moves the sums to `state`.
+  void take(FitPartial::State& state, const Context& host) {
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      sums_[i].take(state.fields[i], host);
+  }
+
+ private:
+  Pipeline pipeline_;
+  Context context_;
+  std::vector<Sums> sums_;
+  std::array<Event, 2> added_;  // two batches at most wait to be added, so that slots come back
+  std::size_t turn_ = 0;
+};
+
+/// The pass over some ranges of samples. A batch with bad samples is not added, for the substitutes
+/// in it: its good ones are kept apart, and come again in batches of their own.
 class Pass {
  public:
   Pass(const Spec& spec, std::vector<Target> targets, const FitHooks& hooks,
@@ -281,32 +325,27 @@ class Pass {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostApart = std::size_t{1} << 20;
 
   void run(const Positions& range) {
-    Pipeline pipeline = Pipeline::from_spec(tallying(spec_, targets_, range, batch_size_));
-    const Context context = Context::create(pipeline.device());
-    std::vector<Sums> sums;
-    for (const Target& target : targets_)
-      sums.emplace_back(target, context);
+    Adder adder(tallying(spec_, targets_, range, batch_size_), targets_);
     Positions done{range.begin, range.begin};
     const auto take = [&] {
-      for (std::size_t i = 0; i < sums.size(); ++i)
-        sums[i].take(state_.fields[i], host_);
+      adder.take(state_, host_);
+      add_apart();
       if (done.end > done.begin) state_.add_done({done});
       done.begin = done.end;
     };
-    // Two batches at most wait to be added, so that slots come back.
-    std::array<Event, 2> added{Event::create(pipeline.device()), Event::create(pipeline.device())};
-    std::size_t turn = 0;
-    while (const auto batch = pipeline.next(context.stream)) {
-      added[turn].synchronize();
+    while (const auto batch = adder.next()) {
       const std::int64_t rows = batch->rows();
-      if (std::any_of(sums.begin(), sums.end(), [&](const Sums& s) { return s.is_full(rows); }))
-        take();
-      for (Sums& sum : sums)
-        sum.add(*batch);
-      context.stream.record(added[turn]);
-      turn = 1 - turn;
+      if (adder.is_full(rows) || apart_.size() >= kMostApart) take();
+      if (batch->real_rows() == rows) {
+        adder.add(*batch);
+      } else {
+        const auto good = batch->sample_ids().first(static_cast<std::size_t>(batch->real_rows()));
+        apart_.insert(apart_.end(), good.begin(), good.end());
+        bad_ += rows - batch->real_rows();
+      }
       done.end += rows;
       done_ += rows;
       if (hooks_.on_progress) hooks_.on_progress(done_, total_);
@@ -317,6 +356,22 @@ class Pass {
       }
     }
     take();
+  }
+
+  void add_apart() {
+    state_.bad += std::exchange(bad_, 0);
+    if (apart_.empty()) return;
+    const auto count = static_cast<std::int64_t>(apart_.size());
+    Spec spec = spec_;
+    spec.subset = Array::from({count}, std::exchange(apart_, {}));
+    spec.split.reset();
+    spec.on_error = {};  // none of them is bad
+    Adder adder(tallying(std::move(spec), targets_, {0, count}, batch_size_), targets_);
+    while (const auto batch = adder.next()) {
+      if (adder.is_full(batch->rows())) adder.take(state_, host_);
+      adder.add(*batch);
+    }
+    adder.take(state_, host_);
   }
 
   void report() {
@@ -331,6 +386,8 @@ class Pass {
   const std::int64_t batch_size_;
   const Context host_ = Context::create(Device::cpu(), 1);
   std::int64_t done_ = 0, total_ = 0;
+  std::vector<std::int64_t> apart_;  // samples of the source
+  std::int64_t bad_ = 0;
   Clock::time_point reported_ = Clock::now();
 };
 
@@ -360,8 +417,11 @@ void add_moved(const Spec& spec, std::vector<Target>& targets, std::int64_t samp
   for (const Target& target : targets)
     pilot.fields.push_back(target.field);
   const FitHooks none;
+  Spec first = spec;  // of which more may be bad than of all
+  first.on_error.max_count.reset();
+  if (first.on_error.mode != ErrorMode::fail) first.on_error.max_share = 1;
   if (samples > 0)
-    Pass(spec, targets, none, pilot, batch_size).run({{0, std::min(samples, kPilotSamples)}});
+    Pass(first, targets, none, pilot, batch_size).run({{0, std::min(samples, kPilotSamples)}});
   for (std::size_t i = 0; i < pilot.fields.size(); ++i) {
     Target moved = targets[i];
     moved.field.origins = origins_of(pilot.fields[i]);
@@ -376,7 +436,13 @@ FitPartial fit(const Spec& spec, const FitSettings& settings, const FitHooks& ho
   FOREBAY_REQUIRE(!settings.bits || (*settings.bits >= 0 && *settings.bits <= TallyBins::kMostBits),
                   invalid, "fit: `bits` is {}; it must be between 0 and {}.", *settings.bits,
                   TallyBins::kMostBits);
-  const auto plan = compile(std::make_shared<const Spec>(unshuffled(spec)));
+  auto plan = compile(std::make_shared<const Spec>(unshuffled(spec)));
+  if (plan->mixes_samples) {
+    // What good samples are made to hangs on the bad one that they met: there is nothing to leave out.
+    Spec strict = unshuffled(spec);
+    strict.on_error = {};
+    plan = compile(std::make_shared<const Spec>(std::move(strict)));
+  }
   std::vector<Target> targets = find_targets(*plan, settings);
   const std::int64_t batch_size = rows_of_batch(*plan->spec, settings, targets);
   const auto state = std::make_shared<FitPartial::State>();

@@ -251,7 +251,10 @@ FitReport finish(const FitPartial& partial, const FitReportSettings& settings) {
   for (const double percent : settings.percentiles)
     FOREBAY_REQUIRE(percent >= 0 && percent <= 100, invalid,
                     "fit: there is no percentile {}; percentiles are 0 to 100.", percent);
-  FitReport report{.samples = state.samples, .percentiles = settings.percentiles, .fields = {}};
+  FitReport report{.samples = state.samples - state.bad,
+                   .bad = state.bad,
+                   .percentiles = settings.percentiles,
+                   .fields = {}};
   for (const FieldTables& field : state.fields) {
     if (!field.origins.empty()) continue;
     // What says how it is distributed.

@@ -37,7 +37,9 @@ class Writer {
   std::string write(const FitReport& report) const {
     std::string text =
         json_ ? "{"
-              : fmt::format("# Statistics of {} samples, by `forebay fit`.\n", report.samples);
+              : fmt::format(
+                    "# Statistics of {} samples, by `forebay fit`{}.\n", report.samples,
+                    report.bad > 0 ? fmt::format("; {} bad ones are left out", report.bad) : "");
     for (const FitField& field : report.fields) {
       text += json_ ? fmt::format("{}\n  {}: {{", &field == &report.fields.front() ? "" : ",",
                                   fit_detail::json_text(field.name))

@@ -40,6 +40,7 @@ void FitPartial::State::add(const State& other) {
                   "of one fit can be put together.",
                   about, other.about);
   add_done(other.done);
+  bad += other.bad;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     for (std::size_t c = 0; c < fields[i].channels.size(); ++c)
       fields[i].channels[c].add(other.fields[i].channels[c]);

@@ -46,6 +46,7 @@ struct FitPartial::State {
   std::string about;            ///< data, stages and settings, for people; equal in all parts
   std::int64_t samples = 0;     ///< of the dataset
   std::vector<Positions> done;  ///< ascending, with gaps between them
+  std::int64_t bad = 0;         ///< of those, how many are left out of the sums
   std::vector<fit_detail::FieldTables> fields;
 
   /// Errors: invalid for another `about` and for samples that are done in both.

@@ -76,6 +76,7 @@ class Reader {
     FitPartial::State state;
     state.about = entry(root, "about", Node::Kind::scalar).text;
     state.samples = integer(entry(root, "samples", Node::Kind::scalar));
+    if (root.find("bad") != nullptr) state.bad = integer(entry(root, "bad", Node::Kind::scalar));
     for (const Node& range : entry(root, "done", Node::Kind::sequence).items) {
       require(range.items.size() == 2);
       state.done.push_back({integer(range.items[0]), integer(range.items[1])});
@@ -165,7 +166,9 @@ std::string FitPartial::to_json() const {
   for (std::size_t i = 0; i < state_->done.size(); ++i)
     text +=
         fmt::format("{}[{}, {}]", i == 0 ? "" : ", ", state_->done[i].begin, state_->done[i].end);
-  text += "],\n  \"fields\": [";
+  text += "],\n";
+  if (state_->bad > 0) text += fmt::format("  \"bad\": {},\n", state_->bad);
+  text += "  \"fields\": [";
   for (std::size_t i = 0; i < state_->fields.size(); ++i)
     text += (i == 0 ? "\n" : ",\n") + field_text(state_->fields[i]);
   return text + "\n  ]\n}\n";
