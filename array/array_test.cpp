@@ -51,16 +51,14 @@ TEST(Array, ViewsShareTheMemory) {
   EXPECT_EQ(kit::values(part), std::vector<double>({1, 1, 5, 5, 9, 9, 2, 2, 6, 6, 10, 10}));
 }
 
-class ArrayTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ArrayTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class ArrayTest : public kit::DeviceTest {};
 
-TEST_P(ArrayTest, Empty) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ArrayTest, Empty) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : kAllDtypes) {
     const Array x = Array::empty({2, 5}, dtype, context);
     EXPECT_EQ(x.dtype(), dtype);
-    EXPECT_EQ(x.device(), GetParam());
+    EXPECT_EQ(x.device(), device());
     EXPECT_TRUE(is_dense(x.view()));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(x.data()) % 256, 0u);
   }
@@ -68,9 +66,8 @@ TEST_P(ArrayTest, Empty) {
                "shape (-1,) has a negative extent; extents are 0 or more.");
 }
 
-TEST_P(ArrayTest, Zeros) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ArrayTest, Zeros) {
+  const Context context = kit::context(device());
   // The memory that comes back has been used.
   for (int round = 0; round < 3; ++round) {
     const Array x = Array::empty({1000}, Dtype::f32, context);
@@ -83,9 +80,8 @@ TEST_P(ArrayTest, Zeros) {
   EXPECT_EQ(Array::zeros({0, 3}, Dtype::u8, context).count(), 0);
 }
 
-TEST_P(ArrayTest, ZerosMayBeDroppedBeforeTheyAreWritten) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ArrayTest, ZerosMayBeDroppedBeforeTheyAreWritten) {
+  const Context context = kit::context(device());
   std::promise<void> gate;
   context.stream.enqueue([&] { gate.get_future().wait(); });
   Array::zeros({1000}, Dtype::f32, context);
@@ -93,9 +89,8 @@ TEST_P(ArrayTest, ZerosMayBeDroppedBeforeTheyAreWritten) {
   context.stream.synchronize();
 }
 
-TEST_P(ArrayTest, FillBytes) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ArrayTest, FillBytes) {
+  const Context context = kit::context(device());
   const Array x = Array::zeros({7}, Dtype::u8, context);
   fill_bytes(x.slice(0, 2, 5).view(), 9, context.stream);
   EXPECT_EQ(kit::values(kit::to_host(x, context)), std::vector<double>({0, 0, 9, 9, 9, 0, 0}));
@@ -104,9 +99,8 @@ TEST_P(ArrayTest, FillBytes) {
                "a dense array.");
 }
 
-TEST_P(ArrayTest, CopyChecksItsArguments) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ArrayTest, CopyChecksItsArguments) {
+  const Context context = kit::context(device());
   const Array x = numbers({2, 3}), y = numbers({3, 2}), z = numbers({2, 3}, Dtype::i8);
   EXPECT_ERROR(copy(x.view(), y.view(), context.stream), invalid,
                "copy: the source has shape (2, 3) and the target (3, 2).");
@@ -123,15 +117,14 @@ TEST_P(ArrayTest, CopyChecksItsArguments) {
                "contiguous first.");
 }
 
-TEST_P(ArrayTest, CopyToKeepsTheSourceAlive) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ArrayTest, CopyToKeepsTheSourceAlive) {
+  const Context context = kit::context(device());
   std::promise<void> gate;
   const Array want = numbers({5000}, Dtype::i64);
   context.stream.enqueue([&, opened = gate.get_future().share()] { opened.wait(); });
   // Not from a block of this test: on CUDA, a copy from pageable memory waits for the stream.
   const Array result = [&] {
-    const Context source = kit::context(GetParam());
+    const Context source = kit::context(device());
     Array memory = Array::empty({5000}, Dtype::i64, pinned_memory(), source.stream);
     std::copy_n(want.as<std::int64_t>(), 5000, memory.as<std::int64_t>());
     return copy_to(memory, context);

@@ -51,14 +51,12 @@ class Log {
   std::vector<int> values_;
 };
 
-class StreamTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, StreamTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class StreamTest : public kit::DeviceTest {};
 
-TEST_P(StreamTest, RunsTasksInOrder) {
-  SKIP_WITHOUT(GetParam());
-  const Stream stream = Stream::create(GetParam());
-  EXPECT_EQ(stream.device(), GetParam());
-  EXPECT_EQ(stream.native() != nullptr, GetParam().is_cuda());
+DEVICE_TEST(StreamTest, RunsTasksInOrder) {
+  const Stream stream = Stream::create(device());
+  EXPECT_EQ(stream.device(), device());
+  EXPECT_EQ(stream.native() != nullptr, device().is_cuda());
   std::vector<int> values;  // without a lock: the order is the stream's
   for (int i = 0; i < 500; ++i)
     stream.enqueue([&values, i] { values.push_back(i); });
@@ -68,11 +66,10 @@ TEST_P(StreamTest, RunsTasksInOrder) {
   EXPECT_EQ(values, want);
 }
 
-TEST_P(StreamTest, EnqueueReturnsAtOnceAndSynchronizeWaits) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(StreamTest, EnqueueReturnsAtOnceAndSynchronizeWaits) {
   Gate gate;
   std::atomic<bool> done = false;
-  const Stream stream = Stream::create(GetParam());
+  const Stream stream = Stream::create(device());
   stream.enqueue(gate.task());
   stream.enqueue([&] { done = true; });
   EXPECT_FALSE(done);
@@ -85,9 +82,8 @@ TEST_P(StreamTest, EnqueueReturnsAtOnceAndSynchronizeWaits) {
   EXPECT_TRUE(waiter.get());
 }
 
-TEST_P(StreamTest, ManyThreadsEnqueue) {
-  SKIP_WITHOUT(GetParam());
-  const Stream stream = Stream::create(GetParam());
+DEVICE_TEST(StreamTest, ManyThreadsEnqueue) {
+  const Stream stream = Stream::create(device());
   std::vector<std::vector<int>> values(4);
   {
     std::vector<std::jthread> threads;
@@ -105,10 +101,9 @@ TEST_P(StreamTest, ManyThreadsEnqueue) {
   }
 }
 
-TEST_P(StreamTest, EventPassesWithTheWorkBeforeIt) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(StreamTest, EventPassesWithTheWorkBeforeIt) {
   Gate first, second;
-  const Stream stream = Stream::create(GetParam());
+  const Stream stream = Stream::create(device());
   Log log;
   stream.enqueue(first.task());
   stream.enqueue(log.writes(1));
@@ -126,14 +121,13 @@ TEST_P(StreamTest, EventPassesWithTheWorkBeforeIt) {
   stream.synchronize();
 }
 
-TEST_P(StreamTest, EventsWithoutARecordHavePassed) {
-  SKIP_WITHOUT(GetParam());
-  const Stream stream = Stream::create(GetParam());
-  const Event created = Event::create(GetParam());
+DEVICE_TEST(StreamTest, EventsWithoutARecordHavePassed) {
+  const Stream stream = Stream::create(device());
+  const Event created = Event::create(device());
   EXPECT_TRUE(created.valid());
   EXPECT_FALSE(Event().valid());
   EXPECT_EQ(Event().native(), nullptr);
-  EXPECT_EQ(created.native() != nullptr, GetParam().is_cuda());
+  EXPECT_EQ(created.native() != nullptr, device().is_cuda());
   for (const Event& event : {Event(), created}) {
     event.synchronize();
     stream.wait(event);
@@ -141,12 +135,11 @@ TEST_P(StreamTest, EventsWithoutARecordHavePassed) {
   stream.synchronize();
 }
 
-TEST_P(StreamTest, RecordingAgainMovesTheEventOnlyForLaterWaits) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(StreamTest, RecordingAgainMovesTheEventOnlyForLaterWaits) {
   Gate first, second;
   Log log;
-  const Stream producer = Stream::create(GetParam());
-  Event event = Event::create(GetParam());
+  const Stream producer = Stream::create(device());
+  Event event = Event::create(device());
   producer.enqueue(first.task());
   producer.record(event);
   const Stream early = Stream::create(Device::cpu());
@@ -167,10 +160,9 @@ TEST_P(StreamTest, RecordingAgainMovesTheEventOnlyForLaterWaits) {
   EXPECT_EQ(log.values(), std::vector<int>({1, 2}));
 }
 
-TEST_P(StreamTest, KeepsOwnersUntilTheWorkIsDone) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(StreamTest, KeepsOwnersUntilTheWorkIsDone) {
   Gate gate;
-  const Stream stream = Stream::create(GetParam());
+  const Stream stream = Stream::create(device());
   auto owner = std::make_shared<int>(1);
   const std::weak_ptr<int> watch = owner;
   stream.enqueue(gate.task());
@@ -182,13 +174,12 @@ TEST_P(StreamTest, KeepsOwnersUntilTheWorkIsDone) {
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_P(StreamTest, TheLastHandleDrains) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(StreamTest, TheLastHandleDrains) {
   int count = 0;
   auto owner = std::make_shared<int>(1);
   const std::weak_ptr<int> watch = owner;
   {
-    const Stream stream = Stream::create(GetParam());
+    const Stream stream = Stream::create(device());
     for (int i = 0; i < 20; ++i) {
       stream.enqueue([&count] {
         std::this_thread::sleep_for(1ms);
@@ -201,27 +192,24 @@ TEST_P(StreamTest, TheLastHandleDrains) {
   EXPECT_TRUE(watch.expired());
 }
 
-TEST_P(StreamTest, EventsOutliveTheirStream) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(StreamTest, EventsOutliveTheirStream) {
   Event event;
-  { event = Stream::create(GetParam()).record(); }
+  { event = Stream::create(device()).record(); }
   event.synchronize();
-  const Stream other = Stream::create(GetParam());
+  const Stream other = Stream::create(device());
   other.wait(event);
   other.synchronize();
 }
 
-TEST_P(StreamTest, SynchronizeThrowsTheFirstFailure) {
-  SKIP_WITHOUT(GetParam());
-  const Stream stream = Stream::create(GetParam());
+DEVICE_TEST(StreamTest, SynchronizeThrowsTheFirstFailure) {
+  const Stream stream = Stream::create(device());
   stream.enqueue([] { throw Error(ErrorKind::io, "the first"); });
   stream.enqueue([] { throw Error(ErrorKind::invalid, "the second"); });
   EXPECT_ERROR(stream.synchronize(), io, "the first");
 }
 
-TEST_P(StreamTest, EqualityNamesTheQueue) {
-  SKIP_WITHOUT(GetParam());
-  const Stream a = Stream::create(GetParam()), b = Stream::create(GetParam());
+DEVICE_TEST(StreamTest, EqualityNamesTheQueue) {
+  const Stream a = Stream::create(device()), b = Stream::create(device());
   const Stream copy = a;
   EXPECT_TRUE(a == copy);
   EXPECT_FALSE(a == b);

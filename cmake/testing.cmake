@@ -1,13 +1,14 @@
 find_package(GTest REQUIRED)
 
-add_library(forebay_kit STATIC ${PROJECT_SOURCE_DIR}/tests/kit/kit.cpp)
+file(GLOB kit CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/kit/*.cpp)
+add_library(forebay_kit STATIC ${kit})
 target_link_libraries(forebay_kit PUBLIC forebay forebay_options GTest::gtest GTest::gtest_main fmt::fmt)
 target_include_directories(forebay_kit PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <algorithm> <functional> <string> <vector>
                            <fmt/core.h> ${PROJECT_SOURCE_DIR}/tests/kit/kit.h)
 # Compiled as an executable is, or the precompiled header would not fit one.
 set_target_properties(forebay_kit PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-target_compile_options(forebay_kit PRIVATE -fPIE -O1)
+target_compile_options(forebay_kit PRIVATE -fPIE -Og)
 
 # forebay_test(<name> SOURCES ... [LIBRARIES ...] [LABELS ...] [PRECOMPILED <target>]): a GoogleTest program with the
 # precompiled header of forebay_kit (or of another target), run as two tests: <name>, and <name>_gpu for the cases with
@@ -22,7 +23,7 @@ function(forebay_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE forebay forebay_options forebay_kit ${arg_LIBRARIES})
-  target_compile_options(${name} PRIVATE -O1)  # half the time to compile, and as fast where it counts: in the library
+  target_compile_options(${name} PRIVATE -Og)  # half the time to compile, and as fast where it counts: in the library
   target_precompile_headers(${name} REUSE_FROM ${arg_PRECOMPILED})
   set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*cuda*:*Cuda* --gtest_brief=1)

@@ -11,12 +11,10 @@
 namespace forebay {
 namespace {
 
-class EagerTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, EagerTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class EagerTest : public kit::DeviceTest {};
 
-TEST_P(EagerTest, KeepsDenseArraysAndCopiesOthers) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(EagerTest, KeepsDenseArraysAndCopiesOthers) {
+  const Context context = kit::context(device());
   const Array x = kit::random({7, 9}, Dtype::f32, 1);
   for (kit::Layout layout : kit::layouts()) {
     const Array device = kit::to_device(kit::with_layout(x, layout), context);
@@ -27,9 +25,8 @@ TEST_P(EagerTest, KeepsDenseArraysAndCopiesOthers) {
   }
 }
 
-TEST_P(EagerTest, KeepsTheOrderOfTheStreamAndItsInputsAlive) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(EagerTest, KeepsTheOrderOfTheStreamAndItsInputsAlive) {
+  const Context context = kit::context(device());
   Array x = kit::to_device(kit::generate({1 << 20}, Dtype::f32,
                                          [](std::int64_t i) { return static_cast<double>(i % 7); }),
                            context);
@@ -40,9 +37,8 @@ TEST_P(EagerTest, KeepsTheOrderOfTheStreamAndItsInputsAlive) {
     EXPECT_EQ(kit::value(got.view(), i), std::clamp<std::int64_t>(i % 7, 2, 5));
 }
 
-TEST_P(EagerTest, TakesItsMemoryFromTheContext) {
-  SKIP_WITHOUT(GetParam());
-  Context context = kit::context(GetParam());
+DEVICE_TEST(EagerTest, TakesItsMemoryFromTheContext) {
+  Context context = kit::context(device());
   const Array x = kit::to_device(kit::random({1000}, Dtype::f32, 1), context);
   const auto counter = std::make_shared<CountingMemory>(context.memory);
   context.memory = counter;

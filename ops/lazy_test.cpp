@@ -10,12 +10,9 @@
 namespace forebay {
 namespace {
 
-class LazyTest : public testing::TestWithParam<Device> {
+class LazyTest : public kit::DeviceTest {
  protected:
-  void SetUp() override {
-    SKIP_WITHOUT(GetParam());
-    context_ = kit::context(GetParam());
-  }
+  void SetUp() override { context_ = kit::context(device()); }
   const Context& context() const { return *context_; }
   Array there(const Array& host) const { return kit::to_device(host, context()); }
   Array run(const Lazy& y) const { return kit::to_host(eval(y, context()), context()); }
@@ -23,9 +20,8 @@ class LazyTest : public testing::TestWithParam<Device> {
  private:
   std::optional<Context> context_;
 };
-INSTANTIATE_TEST_SUITE_P(Devices, LazyTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
-TEST_P(LazyTest, GivesTheBitsOfTheOpsOneByOne) {
+DEVICE_TEST(LazyTest, GivesTheBitsOfTheOpsOneByOne) {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64, Dtype::u8}) {
     const Array host = kit::random({6, 50}, dtype, 1);
     for (const kit::Layout layout : kit::layouts()) {
@@ -46,7 +42,7 @@ TEST_P(LazyTest, GivesTheBitsOfTheOpsOneByOne) {
   }
 }
 
-TEST_P(LazyTest, BroadcastsArraysAndKeepsThemAlive) {
+DEVICE_TEST(LazyTest, BroadcastsArraysAndKeepsThemAlive) {
   const Array host = kit::random({6, 50}, Dtype::f32, 1);
   const Array mean = kit::random({50}, Dtype::f32, 2),
               sigma = kit::random({6, 1}, Dtype::f32, 3, 1, 2);
@@ -68,7 +64,7 @@ TEST_P(LazyTest, BroadcastsArraysAndKeepsThemAlive) {
   EXPECT_TRUE(kit::near(run(y), want, 0));
 }
 
-TEST_P(LazyTest, HasEveryOperatorAndFunction) {
+DEVICE_TEST(LazyTest, HasEveryOperatorAndFunction) {
   const Array hx = Array::from<float>({4}, std::vector<float>{-2.5F, -0.5F, 0.5F, 3});
   const Array hy = Array::from<float>({4}, std::vector<float>{2, -0.5F, 4, 1});
   const Array x = there(hx), y = there(hy);
@@ -116,7 +112,7 @@ TEST_P(LazyTest, HasEveryOperatorAndFunction) {
   expect(astype(x, Dtype::i32), [](double a, double) { return std::trunc(a); });
 }
 
-TEST_P(LazyTest, TakesComplexArraysApart) {
+DEVICE_TEST(LazyTest, TakesComplexArraysApart) {
   const Array z = kit::random({5, 3}, Dtype::c64, 4);
   const Lazy lazy = there(z);
   std::vector<double> re, im, power;
@@ -133,7 +129,7 @@ TEST_P(LazyTest, TakesComplexArraysApart) {
   EXPECT_TRUE(kit::near(run(norm(lazy)), power, 2e-7));
 }
 
-TEST_P(LazyTest, MovesIndices) {
+DEVICE_TEST(LazyTest, MovesIndices) {
   const Array host = kit::random({4, 5, 3}, Dtype::u8, 5);
   const Lazy x = there(host);
   EXPECT_TRUE(
@@ -148,7 +144,7 @@ TEST_P(LazyTest, MovesIndices) {
   EXPECT_EQ(planes.dtype(), Dtype::f16);
 }
 
-TEST_P(LazyTest, TakesEmptyArraysScalarsAndNumbersAlone) {
+DEVICE_TEST(LazyTest, TakesEmptyArraysScalarsAndNumbersAlone) {
   EXPECT_EQ(run(Lazy(there(kit::random({0, 3}, Dtype::f32, 1))) + 1).shape(), (Dims{0, 3}));
   EXPECT_EQ(kit::values(run(Lazy(there(kit::random({}, Dtype::f32, 1))) * 0)),
             std::vector<double>{0});

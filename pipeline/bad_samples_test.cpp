@@ -29,14 +29,12 @@ class BadSamplesTest : public PipelineTest {
     };
     return source;
   }
-  static Spec spec(ErrorMode mode, std::set<std::int64_t> bad = {7, 8}, std::int64_t size = 20) {
+  Spec spec(ErrorMode mode, std::set<std::int64_t> bad = {7, 8}, std::int64_t size = 20) const {
     Spec spec = counting_spec(device(), source(size, std::move(bad)));
     spec.on_error = {.mode = mode, .max_share = 1};
     return spec;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, BadSamplesTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
 /// The text of what `action` throws, or nothing.
 std::string failure_of(const std::function<void()>& action) {
@@ -68,7 +66,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-TEST_P(BadSamplesTest, ASkippedRowIsNotReal) {
+DEVICE_TEST(BadSamplesTest, ASkippedRowIsNotReal) {
   Pipeline pipeline = Pipeline::from_spec(spec(ErrorMode::skip, {7, 8, 19}));
   for (const Ids& want : {Ids{0, 1, 2, 3, 4, 5}, {6, 9, 10, 11}, {12, 13, 14, 15, 16, 17}, {18}}) {
     const auto batch = pipeline.next();
@@ -81,7 +79,7 @@ TEST_P(BadSamplesTest, ASkippedRowIsNotReal) {
   EXPECT_FALSE(pipeline.next());
 }
 
-TEST_P(BadSamplesTest, AReplacedRowIsThatOfAnotherSample) {
+DEVICE_TEST(BadSamplesTest, AReplacedRowIsThatOfAnotherSample) {
   Pipeline pipeline = Pipeline::from_spec(spec(ErrorMode::replace));
   ASSERT_TRUE(pipeline.next());
   const auto batch = pipeline.next();
@@ -135,7 +133,7 @@ Ids delivered(Spec spec, int shards, std::int64_t epochs) {
   return ids;
 }
 
-TEST_P(BadSamplesTest, TheSameSamplesHoweverThePipelineRuns) {
+DEVICE_TEST(BadSamplesTest, TheSameSamplesHoweverThePipelineRuns) {
   const std::set<std::int64_t> bad = {0, 3, 11, 12, 13, 22, 40};
   for (const ErrorMode mode : {ErrorMode::skip, ErrorMode::replace}) {
     Spec asked = spec(mode, bad, 41);
@@ -171,7 +169,7 @@ TEST(BadSamples, SubstitutesStayAsTheyWere) {
   EXPECT_EQ(got, (Ids{300, 731, 354, 462}));
 }
 
-TEST_P(BadSamplesTest, AShardWhoseSamplesAreAllBadHasItsStep) {
+DEVICE_TEST(BadSamplesTest, AShardWhoseSamplesAreAllBadHasItsStep) {
   // Of 8 samples, in batches of 2 on two shards, the first batch of shard 0 and the last of shard 1.
   Spec asked = spec(ErrorMode::skip, {0, 1, 6, 7}, 8);
   asked.batch_size = 2;
@@ -188,7 +186,7 @@ TEST_P(BadSamplesTest, AShardWhoseSamplesAreAllBadHasItsStep) {
   EXPECT_EQ(real, (Ids{0, 2, 2, 0}));
 }
 
-TEST_P(BadSamplesTest, ARowThatRepeatsASampleIsNotCounted) {
+DEVICE_TEST(BadSamplesTest, ARowThatRepeatsASampleIsNotCounted) {
   // 3 samples on two shards: shard 1 repeats sample 0 in `fill`, and it is bad.
   Spec asked = spec(ErrorMode::skip, {0}, 3);
   asked.batch_size = 2;
@@ -207,7 +205,7 @@ TEST_P(BadSamplesTest, ARowThatRepeatsASampleIsNotCounted) {
   EXPECT_EQ(real, (Ids{1, 1}));
 }
 
-TEST_P(BadSamplesTest, SubstitutesAreOfThePartThatTakesPart) {
+DEVICE_TEST(BadSamplesTest, SubstitutesAreOfThePartThatTakesPart) {
   Spec asked = spec(ErrorMode::replace, {0, 1, 2, 3}, 40);
   asked.split = Split{.part = SplitPart::train, .validation = 0.5};
   Spec other = asked;
@@ -227,7 +225,7 @@ TEST_P(BadSamplesTest, SubstitutesAreOfThePartThatTakesPart) {
   EXPECT_GT(training.stats().bad_samples, 0);
 }
 
-TEST_P(BadSamplesTest, FailNamesTheSampleThatBreaksACheck) {
+DEVICE_TEST(BadSamplesTest, FailNamesTheSampleThatBreaksACheck) {
   Spec asked = counting_spec(device());
   asked.checks = {{.column = "label", .max = 6}};
   Pipeline pipeline = Pipeline::from_spec(asked);
@@ -236,7 +234,7 @@ TEST_P(BadSamplesTest, FailNamesTheSampleThatBreaksACheck) {
                "source counting, epoch 0, batch 1, sample 7: `label` is 7; it must be at most 6.");
 }
 
-TEST_P(BadSamplesTest, ASampleThatBreaksACheckIsBad) {
+DEVICE_TEST(BadSamplesTest, ASampleThatBreaksACheckIsBad) {
   Spec asked = counting_spec(device());
   asked.checks = {{.column = "x", .finite = true, .max = 172}};
   asked.on_error = {.mode = ErrorMode::skip, .max_count = 3};
@@ -250,7 +248,7 @@ TEST_P(BadSamplesTest, ASampleThatBreaksACheckIsBad) {
   EXPECT_EQ(stats.first_bad[0].reason, "`x`[0] is 180; it must be at most 172, finite");
 }
 
-TEST_P(BadSamplesTest, MoreThanTheLimitEndsTheRun) {
+DEVICE_TEST(BadSamplesTest, MoreThanTheLimitEndsTheRun) {
   const auto ends = [&](OnError on_error) {
     Spec asked = spec(ErrorMode::skip, {1, 7, 8});
     asked.on_error = std::move(on_error);
@@ -278,7 +276,7 @@ TEST_P(BadSamplesTest, MoreThanTheLimitEndsTheRun) {
   EXPECT_EQ(ends({.mode = ErrorMode::skip, .max_share = 0.15}), "");
 }
 
-TEST_P(BadSamplesTest, EachEpochAndShardHasTheLimitAnew) {
+DEVICE_TEST(BadSamplesTest, EachEpochAndShardHasTheLimitAnew) {
   Spec asked = spec(ErrorMode::skip, {1, 7, 8, 19});
   asked.on_error = {.mode = ErrorMode::skip, .max_count = 4};
   Pipeline pipeline = Pipeline::from_spec(asked);
@@ -293,7 +291,7 @@ TEST_P(BadSamplesTest, EachEpochAndShardHasTheLimitAnew) {
   }
 }
 
-TEST_P(BadSamplesTest, WhenAllAreBadTheRunEnds) {
+DEVICE_TEST(BadSamplesTest, WhenAllAreBadTheRunEnds) {
   for (const ErrorMode mode : {ErrorMode::skip, ErrorMode::replace}) {
     Spec asked = spec(mode);
     auto gone = std::make_shared<CountingSource>(20);
@@ -316,7 +314,7 @@ TEST_P(BadSamplesTest, WhenAllAreBadTheRunEnds) {
   }
 }
 
-TEST_P(BadSamplesTest, WhatIsNoSamplesFaultEndsTheRun) {
+DEVICE_TEST(BadSamplesTest, WhatIsNoSamplesFaultEndsTheRun) {
   for (const ErrorKind kind : {ErrorKind::resource, ErrorKind::device, ErrorKind::cancelled}) {
     Spec asked = spec(ErrorMode::skip);
     auto source = std::make_shared<CountingSource>(20);
@@ -332,7 +330,7 @@ TEST_P(BadSamplesTest, WhatIsNoSamplesFaultEndsTheRun) {
   }
 }
 
-TEST_P(BadSamplesTest, OnlyWhatIsDeliveredIsCountedAndListed) {
+DEVICE_TEST(BadSamplesTest, OnlyWhatIsDeliveredIsCountedAndListed) {
   const std::string path = kit::temporary_folder() + "/bad.jsonl";
   Spec asked = spec(ErrorMode::skip, {7});
   asked.prefetch_queue_depth = 5;
@@ -351,7 +349,7 @@ TEST_P(BadSamplesTest, OnlyWhatIsDeliveredIsCountedAndListed) {
                                 R"({"source":"counting","index":7,"reason":"page 7 is gone"})"});
 }
 
-TEST_P(BadSamplesTest, AListHasEachSampleOnceWhateverTheEpochsShardsAndInterruptions) {
+DEVICE_TEST(BadSamplesTest, AListHasEachSampleOnceWhateverTheEpochsShardsAndInterruptions) {
   const std::string path = kit::temporary_folder() + "/bad.jsonl";
   Spec asked = spec(ErrorMode::replace, {2, 7, 8, 19});
   asked.shuffle = ShuffleMode::full;
@@ -381,7 +379,7 @@ TEST_P(BadSamplesTest, AListHasEachSampleOnceWhateverTheEpochsShardsAndInterrupt
   EXPECT_EQ(lines, want);
 }
 
-TEST_P(BadSamplesTest, AResumedRunGoesOnBitForBitAndKnowsItsCount) {
+DEVICE_TEST(BadSamplesTest, AResumedRunGoesOnBitForBitAndKnowsItsCount) {
   for (const ErrorMode mode : {ErrorMode::skip, ErrorMode::replace}) {
     Spec asked = spec(mode, {1, 7, 8, 19});
     asked.shuffle = ShuffleMode::full;
@@ -418,7 +416,7 @@ TEST_P(BadSamplesTest, AResumedRunGoesOnBitForBitAndKnowsItsCount) {
   }
 }
 
-TEST_P(BadSamplesTest, ARunThatABadSampleEndedGoesOnWithoutIt) {
+DEVICE_TEST(BadSamplesTest, ARunThatABadSampleEndedGoesOnWithoutIt) {
   Spec asked = spec(ErrorMode::fail, {7});
   asked.on_error = {};
   Pipeline failed = Pipeline::from_spec(asked);
@@ -435,7 +433,7 @@ TEST_P(BadSamplesTest, ARunThatABadSampleEndedGoesOnWithoutIt) {
                "changes:\n  bad samples: was skip; is replace");
 }
 
-TEST_P(BadSamplesTest, BatchesComeInOrderThroughSlowSteps) {
+DEVICE_TEST(BadSamplesTest, BatchesComeInOrderThroughSlowSteps) {
   // A batch that ends the run overtakes none that is still being computed.
   Spec asked = spec(ErrorMode::skip, {12, 13, 14});
   asked.on_error = {.mode = ErrorMode::skip, .max_count = 2};
@@ -447,7 +445,7 @@ TEST_P(BadSamplesTest, BatchesComeInOrderThroughSlowSteps) {
   EXPECT_EQ(failure_of([&] { pipeline.next(); }).substr(0, 18), "epoch 0, batch 2: ");
 }
 
-TEST_P(BadSamplesTest, RandomOpsSeeTheSubstitute) {
+DEVICE_TEST(BadSamplesTest, RandomOpsSeeTheSubstitute) {
   // The probe writes the ids that a step sees.
   Spec asked = spec(ErrorMode::skip);
   asked.stages.push_back(with(stage(probe_op()), {"x"}, {"ids"}));

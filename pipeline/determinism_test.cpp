@@ -11,10 +11,8 @@ namespace forebay::test {
 namespace {
 
 class DeterminismTest : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, DeterminismTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
-TEST_P(DeterminismTest, SamplesAreTheSameHoweverThePipelineRuns) {
+DEVICE_TEST(DeterminismTest, SamplesAreTheSameHoweverThePipelineRuns) {
   const Samples want = run(random_spec(Device::cpu()), {});
   ASSERT_EQ(want.size(), 46u);
   EXPECT_TRUE(same(run(random_spec(device()), {}), want)) << "on another device";
@@ -24,7 +22,7 @@ TEST_P(DeterminismTest, SamplesAreTheSameHoweverThePipelineRuns) {
   }
 }
 
-TEST_P(DeterminismTest, EpochsSamplesAndStagesDiffer) {
+DEVICE_TEST(DeterminismTest, EpochsSamplesAndStagesDiffer) {
   Spec spec = counting_spec(device());
   spec.stages = {with(stage("noise", Noise{}), {"x"}, {"first"}),
                  with(stage("noise", Noise{}), {"x"}, {"second"}),
@@ -42,7 +40,7 @@ TEST_P(DeterminismTest, EpochsSamplesAndStagesDiffer) {
   EXPECT_NE(run(spec, {}), samples);
 }
 
-TEST_P(DeterminismTest, AnotherOpsStagesChangeNothing) {
+DEVICE_TEST(DeterminismTest, AnotherOpsStagesChangeNothing) {
   Spec spec = counting_spec(device());
   spec.stages = {stage("noise", Noise{})};
   spec.output = {"x"};
@@ -53,7 +51,7 @@ TEST_P(DeterminismTest, AnotherOpsStagesChangeNothing) {
   EXPECT_TRUE(same(run(spec, {}), want));
 }
 
-TEST_P(DeterminismTest, OneStreamFlipsImagesAndTheirMasksAlike) {
+DEVICE_TEST(DeterminismTest, OneStreamFlipsImagesAndTheirMasksAlike) {
   Spec spec = counting_spec(device());
   const RandomFlip flip{.axes = {1}, .stream = 5};
   spec.stages = {with(stage("random_flip", flip), {"x"}, {"a"}),

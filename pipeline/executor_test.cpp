@@ -10,8 +10,6 @@ namespace forebay::test {
 namespace {
 
 class ExecutorTest : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, ExecutorTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
 using Rows = std::vector<std::vector<std::int64_t>>;
 
@@ -29,7 +27,7 @@ Rows epoch_ids(Pipeline& pipeline, std::int64_t epoch) {
   return rows;
 }
 
-TEST_P(ExecutorTest, DeliversColumnsAsTheyAre) {
+DEVICE_TEST(ExecutorTest, DeliversColumnsAsTheyAre) {
   Pipeline pipeline = Pipeline::from_spec(counting_spec(device()));
   EXPECT_EQ(pipeline.steps_per_epoch(), 4);
   EXPECT_EQ(pipeline.device(), device());
@@ -43,7 +41,7 @@ TEST_P(ExecutorTest, DeliversColumnsAsTheyAre) {
   EXPECT_EQ((*batch)["x"].dtype(), Dtype::f32);
 }
 
-TEST_P(ExecutorTest, RunsPointwiseAndKernelStages) {
+DEVICE_TEST(ExecutorTest, RunsPointwiseAndKernelStages) {
   Spec spec = counting_spec(device());
   spec.stages.push_back(stage("clip", Clip{.min = 5, .max = 100}));
   spec.stages.push_back(stage("cast", Cast{.dtype = Dtype::i32}));
@@ -69,7 +67,7 @@ TEST_P(ExecutorTest, RunsPointwiseAndKernelStages) {
   EXPECT_EQ(next, 60);
 }
 
-TEST_P(ExecutorTest, StepsSeeSampleIdsEpochAndBatch) {
+DEVICE_TEST(ExecutorTest, StepsSeeSampleIdsEpochAndBatch) {
   Spec spec = counting_spec(device());
   spec.shuffle = ShuffleMode::full;
   spec.seed = 11;
@@ -100,7 +98,7 @@ TEST_P(ExecutorTest, StepsSeeSampleIdsEpochAndBatch) {
   }
 }
 
-TEST_P(ExecutorTest, ShuffledOrderIsTheSamplersAtAnyDepthAndThreadCount) {
+DEVICE_TEST(ExecutorTest, ShuffledOrderIsTheSamplersAtAnyDepthAndThreadCount) {
   const Sampler sampler({.order = shuffled_order(20, 5), .batch_size = 6});
   for (const int depth : {1, 2, 5}) {
     for (const int threads : {1, 2, 4}) {
@@ -122,7 +120,7 @@ TEST_P(ExecutorTest, ShuffledOrderIsTheSamplersAtAnyDepthAndThreadCount) {
   }
 }
 
-TEST_P(ExecutorTest, LastBatchPolicies) {
+DEVICE_TEST(ExecutorTest, LastBatchPolicies) {
   Spec spec = counting_spec(device());
   spec.stages.push_back(stage("clip", Clip{.min = 0}));
   spec.stages.push_back(stage(same_op()));
@@ -142,7 +140,7 @@ TEST_P(ExecutorTest, LastBatchPolicies) {
 }
 
 /// 20 samples in global batches of 9: the last two are real on the first two shards.
-TEST_P(ExecutorTest, ShardsAreThePartsOfOneRun) {
+DEVICE_TEST(ExecutorTest, ShardsAreThePartsOfOneRun) {
   Spec spec = counting_spec(device());
   spec.shuffle = ShuffleMode::full;
   spec.stages.push_back(stage("clip", Clip{.min = 0}));
@@ -180,7 +178,7 @@ TEST_P(ExecutorTest, ShardsAreThePartsOfOneRun) {
   }
 }
 
-TEST_P(ExecutorTest, AShardWithoutARealRowStillHasItsStep) {
+DEVICE_TEST(ExecutorTest, AShardWithoutARealRowStillHasItsStep) {
   Spec spec = counting_spec(device(), std::make_shared<CountingSource>(4));
   spec.batch_size = 1;
   spec.shard = {2, 3};
@@ -195,7 +193,7 @@ TEST_P(ExecutorTest, AShardWithoutARealRowStillHasItsStep) {
   EXPECT_FALSE(pipeline.next());
 }
 
-TEST_P(ExecutorTest, DeliversTheDeclaredOrder) {
+DEVICE_TEST(ExecutorTest, DeliversTheDeclaredOrder) {
   Spec spec = counting_spec(device());
   spec.subset = Array::from({5}, std::vector<std::int64_t>{19, 3, 7, 7, 0});
   Pipeline listed = Pipeline::from_spec(spec);
@@ -213,7 +211,7 @@ TEST_P(ExecutorTest, DeliversTheDeclaredOrder) {
   EXPECT_EQ(epoch_ids(held_out, 0), (Rows{{17}}));
 }
 
-TEST_P(ExecutorTest, FewerSamplesThanABatchAndNoneAtAll) {
+DEVICE_TEST(ExecutorTest, FewerSamplesThanABatchAndNoneAtAll) {
   Pipeline one = Pipeline::from_spec(counting_spec(device(), std::make_shared<CountingSource>(4)));
   EXPECT_EQ(epoch_ids(one, 0), (Rows{{0, 1, 2, 3}}));
   EXPECT_EQ(epoch_ids(one, 1), (Rows{{0, 1, 2, 3}}));
@@ -224,7 +222,7 @@ TEST_P(ExecutorTest, FewerSamplesThanABatchAndNoneAtAll) {
   EXPECT_EQ(epoch_ids(none, 7), Rows{});
 }
 
-TEST_P(ExecutorTest, SamplesWithoutElements) {
+DEVICE_TEST(ExecutorTest, SamplesWithoutElements) {
   Pipeline pipeline =
       Pipeline::from_spec(counting_spec(device(), std::make_shared<CountingSource>(7, 0)));
   std::int64_t rows = 0;
@@ -236,7 +234,7 @@ TEST_P(ExecutorTest, SamplesWithoutElements) {
   EXPECT_EQ(rows, 7);
 }
 
-TEST_P(ExecutorTest, NextEndsAnEpochOnceAndThenBeginsTheNext) {
+DEVICE_TEST(ExecutorTest, NextEndsAnEpochOnceAndThenBeginsTheNext) {
   Pipeline pipeline = Pipeline::from_spec(counting_spec(device()));
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
     for (std::int64_t step = 0; step < 4; ++step) {
@@ -249,7 +247,7 @@ TEST_P(ExecutorTest, NextEndsAnEpochOnceAndThenBeginsTheNext) {
   }
 }
 
-TEST_P(ExecutorTest, StartEpochGoesAnywhere) {
+DEVICE_TEST(ExecutorTest, StartEpochGoesAnywhere) {
   Spec spec = counting_spec(device());
   spec.shuffle = ShuffleMode::full;
   Pipeline fresh = Pipeline::from_spec(spec);
@@ -276,7 +274,7 @@ TEST_P(ExecutorTest, StartEpochGoesAnywhere) {
   EXPECT_ERROR(pipeline.start_epoch(-1), invalid, "the epoch is -1; it must be at least 0.");
 }
 
-TEST_P(ExecutorTest, PreparesTheNextEpochAhead) {
+DEVICE_TEST(ExecutorTest, PreparesTheNextEpochAhead) {
   auto source = std::make_shared<CountingSource>(12);
   Pipeline pipeline = Pipeline::from_spec(counting_spec(device(), source));
   for (Batch& batch : pipeline.epoch(0))
@@ -293,7 +291,7 @@ TEST_P(ExecutorTest, PreparesTheNextEpochAhead) {
   EXPECT_LE(source->samples_read - before, 24);  // nothing of epoch 1 was read twice
 }
 
-TEST_P(ExecutorTest, BackPressureIsTheNumberOfSlots) {
+DEVICE_TEST(ExecutorTest, BackPressureIsTheNumberOfSlots) {
   auto source = std::make_shared<CountingSource>(600);
   Spec spec = counting_spec(device(), source);
   spec.prefetch_queue_depth = 3;
@@ -306,7 +304,7 @@ TEST_P(ExecutorTest, BackPressureIsTheNumberOfSlots) {
   EXPECT_GT(pipeline.stats().blocked_ms, 50);
 }
 
-TEST_P(ExecutorTest, ReadingOverlapsWithSteps) {
+DEVICE_TEST(ExecutorTest, ReadingOverlapsWithSteps) {
   // Each batch's step waits until the next batch is being read: only possible when both run at a
   // time.
   auto source = std::make_shared<CountingSource>(60);
@@ -328,7 +326,7 @@ TEST_P(ExecutorTest, ReadingOverlapsWithSteps) {
   EXPECT_TRUE(overlapped);
 }
 
-TEST_P(ExecutorTest, StageOnTheCpu) {
+DEVICE_TEST(ExecutorTest, StageOnTheCpu) {
   // On a GPU pipeline: down, through a CPU body, and up again, in every batch.
   Spec spec = counting_spec(device());
   spec.stages.push_back(stage("clip", Clip{.min = 5}));
@@ -351,7 +349,7 @@ TEST_P(ExecutorTest, StageOnTheCpu) {
   EXPECT_EQ(pipeline.stats().returned_bytes > 0, device().is_cuda());
 }
 
-TEST_P(ExecutorTest, SeveralPipelinesAtOnce) {
+DEVICE_TEST(ExecutorTest, SeveralPipelinesAtOnce) {
   std::vector<Pipeline> pipelines;
   for (int i = 0; i < 4; ++i) {
     Spec spec = counting_spec(device());
@@ -371,7 +369,7 @@ TEST_P(ExecutorTest, SeveralPipelinesAtOnce) {
     thread.join();
 }
 
-TEST_P(ExecutorTest, MovesAndOutlivesItsBuilder) {
+DEVICE_TEST(ExecutorTest, MovesAndOutlivesItsBuilder) {
   Pipeline first = Pipeline::build()
                        .source(std::make_shared<CountingSource>(20))
                        .batch_size(6)
@@ -389,7 +387,7 @@ TEST_P(ExecutorTest, MovesAndOutlivesItsBuilder) {
   EXPECT_EQ(second.next()->step(), 0);
 }
 
-TEST_P(ExecutorTest, CountsWhatItDoes) {
+DEVICE_TEST(ExecutorTest, CountsWhatItDoes) {
   Spec spec = counting_spec(device());
   spec.stages.push_back(stage("clip", Clip{.min = 0}));
   spec.stages.push_back(stage(same_op()));

@@ -11,22 +11,21 @@ namespace {
 class ExprFields : public PipelineTest {
  protected:
   /// `field` of the first batch, samples 0 to 5.
-  static std::vector<std::int64_t> first(const std::vector<StageSpec>& stages,
-                                         const std::string& field) {
+  std::vector<std::int64_t> first(const std::vector<StageSpec>& stages,
+                                  const std::string& field) const {
     Spec spec = counting_spec(device());
     spec.stages = stages;
     Pipeline pipeline = Pipeline::from_spec(spec);
     return integers((*pipeline.next())[field]);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, ExprFields, testing::ValuesIn(kit::devices()), kit::device_name);
 
 StageSpec expr(const std::string& text) { return stage("expr", ExprOp{text}); }
 /// `n`: the labels as i32.
 StageSpec narrow() { return with(stage("cast", Cast{.dtype = Dtype::i32}), {"label"}, {"n"}); }
 using Values = std::vector<std::int64_t>;
 
-TEST_P(ExprFields, AreTheOnesThatItNames) {
+DEVICE_TEST(ExprFields, AreTheOnesThatItNames) {
   EXPECT_EQ(first({expr("label * 2 + 1")}, "label"), (Values{1, 3, 5, 7, 9, 11}));
   EXPECT_EQ(first({with(stage("clip", Clip{.max = 1}), {"x"}, {"c"}),
                    with(expr("i32(label)"), {}, {"n"}), with(expr("n + label"), {}, {"sum"})},
@@ -34,7 +33,7 @@ TEST_P(ExprFields, AreTheOnesThatItNames) {
             (Values{0, 2, 4, 6, 8, 10}));
 }
 
-TEST_P(ExprFields, XIsTheFieldBeforeItUnlessOneIsCalledThat) {
+DEVICE_TEST(ExprFields, XIsTheFieldBeforeItUnlessOneIsCalledThat) {
   EXPECT_EQ(first({narrow(), with(expr("x + 1"), {}, {"m"})}, "m").size(), 18u);  // the column x
   EXPECT_EQ(first({narrow(), with(expr("x * 10"), {"n"}, {"m"})}, "m"),
             (Values{0, 10, 20, 30, 40, 50}));
@@ -42,8 +41,8 @@ TEST_P(ExprFields, XIsTheFieldBeforeItUnlessOneIsCalledThat) {
             (Values{0, 11, 22, 33, 44, 55}));
 }
 
-TEST_P(ExprFields, RebindsTheFieldBeforeItOrTheOnlyOneThatItReads) {
-  const auto written = [](const std::vector<StageSpec>& stages) {
+DEVICE_TEST(ExprFields, RebindsTheFieldBeforeItOrTheOnlyOneThatItReads) {
+  const auto written = [&](const std::vector<StageSpec>& stages) {
     Spec spec = counting_spec(device());
     spec.stages = stages;
     const auto plan = plan_of(spec);
@@ -58,7 +57,7 @@ TEST_P(ExprFields, RebindsTheFieldBeforeItOrTheOnlyOneThatItReads) {
   EXPECT_EQ(first({narrow(), expr("label + n")}, "label"), (Values{0, 1, 2, 3, 4, 5}));
 }
 
-TEST_P(ExprFields, ComeFromTheBuilderAndFuse) {
+DEVICE_TEST(ExprFields, ComeFromTheBuilderAndFuse) {
   const auto source = std::make_shared<CountingSource>(12, 3);
   auto builder = Pipeline::build();
   builder.source(source)

@@ -11,7 +11,6 @@ namespace forebay::test {
 namespace {
 
 class FailureTest : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, FailureTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 /// Takes batches of every epoch until one fails; says how many there were.
 int take_until_failure(Pipeline& pipeline, std::string& text, ErrorKind& kind) {
@@ -26,7 +25,7 @@ int take_until_failure(Pipeline& pipeline, std::string& text, ErrorKind& kind) {
   }
 }
 
-TEST_P(FailureTest, SourceThatThrowsAtAnyPosition) {
+DEVICE_TEST(FailureTest, SourceThatThrowsAtAnyPosition) {
   for (const std::int64_t bad : {0, 5, 6, 17, 18, 19}) {
     for (const int depth : {1, 3}) {
       auto source = std::make_shared<CountingSource>(20);
@@ -53,7 +52,7 @@ TEST_P(FailureTest, SourceThatThrowsAtAnyPosition) {
   }
 }
 
-TEST_P(FailureTest, SourceThatThrowsInALaterEpoch) {
+DEVICE_TEST(FailureTest, SourceThatThrowsInALaterEpoch) {
   auto source = std::make_shared<CountingSource>(20);
   std::atomic<int> reads{0};
   source->on_read_ = [&](std::span<const std::int64_t> indices) {
@@ -67,7 +66,7 @@ TEST_P(FailureTest, SourceThatThrowsInALaterEpoch) {
   EXPECT_EQ(kind, ErrorKind::io);
 }
 
-TEST_P(FailureTest, AFailureAheadOfAJumpIsForgotten) {
+DEVICE_TEST(FailureTest, AFailureAheadOfAJumpIsForgotten) {
   // The last batch of epoch 0 fails while it is read ahead; a consumer that goes elsewhere never
   // meets it.
   auto source = std::make_shared<CountingSource>(20);
@@ -90,7 +89,7 @@ TEST_P(FailureTest, AFailureAheadOfAJumpIsForgotten) {
   EXPECT_EQ(batches, 4);
 }
 
-TEST_P(FailureTest, ABatchUnderWayIsDroppedByAJump) {
+DEVICE_TEST(FailureTest, ABatchUnderWayIsDroppedByAJump) {
   auto source = std::make_shared<CountingSource>(20);
   Gate gate;
   std::atomic<bool> reading{false};
@@ -114,7 +113,7 @@ TEST_P(FailureTest, ABatchUnderWayIsDroppedByAJump) {
   }
 }
 
-TEST_P(FailureTest, UsersExceptionsOfAnyType) {
+DEVICE_TEST(FailureTest, UsersExceptionsOfAnyType) {
   const auto text_of = [&](std::function<void()> raise) {
     auto source = std::make_shared<CountingSource>(20);
     source->on_read_ = [raise](std::span<const std::int64_t>) { raise(); };
@@ -131,7 +130,7 @@ TEST_P(FailureTest, UsersExceptionsOfAnyType) {
   EXPECT_EQ(text_of([] { throw std::runtime_error("oh"); }), "oh / 2");
 }
 
-TEST_P(FailureTest, SamplesAreNamedInShuffledOrder) {
+DEVICE_TEST(FailureTest, SamplesAreNamedInShuffledOrder) {
   Spec spec = counting_spec(device());
   auto source = std::make_shared<CountingSource>(20);
   source->grain_ = 3;
@@ -170,7 +169,7 @@ TEST(SampleTitle, NamesRangesAndLists) {
             "samples 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5 and 4 more");
 }
 
-TEST_P(FailureTest, StageBodyThatThrows) {
+DEVICE_TEST(FailureTest, StageBodyThatThrows) {
   for (const std::int64_t bad : {0, 2, 3, 5}) {
     Spec spec = counting_spec(device());
     spec.stages.push_back(stage("clip", Clip{.min = 0}));
@@ -188,7 +187,7 @@ TEST_P(FailureTest, StageBodyThatThrows) {
   }
 }
 
-TEST_P(FailureTest, TheEarlierOfTwoFailuresIsTheOneThatIsSeen) {
+DEVICE_TEST(FailureTest, TheEarlierOfTwoFailuresIsTheOneThatIsSeen) {
   // Batch 1 fails in its stage, late; batch 2 in the source, early.
   auto source = std::make_shared<CountingSource>(20);
   std::atomic<bool> source_failed{false};
@@ -212,7 +211,7 @@ TEST_P(FailureTest, TheEarlierOfTwoFailuresIsTheOneThatIsSeen) {
   EXPECT_ERROR(pipeline.next(), device, "stage 1 (same), epoch 0, batch 1: stage");
 }
 
-TEST_P(FailureTest, BodyThatCannotBePrepared) {
+DEVICE_TEST(FailureTest, BodyThatCannotBePrepared) {
   static const OpEntry entry{
       hook_def({.name = "unready", .infer = infer_hook<infer_same>}),
       [](const Op&, const Problem&, const Context&) -> std::unique_ptr<Body> {
@@ -229,7 +228,7 @@ TEST_P(FailureTest, BodyThatCannotBePrepared) {
                "stage 1 (unready), preparing it for " + device_text + ": no plan of this size");
 }
 
-TEST_P(FailureTest, BreakAtEveryStep) {
+DEVICE_TEST(FailureTest, BreakAtEveryStep) {
   for (int steps = 0; steps <= 9; ++steps) {
     Spec spec = counting_spec(device());
     spec.stages.push_back(stage("clip", Clip{.min = 0}));
@@ -240,7 +239,7 @@ TEST_P(FailureTest, BreakAtEveryStep) {
   }
 }
 
-TEST_P(FailureTest, DestructionBeforeTheFirstBatchAndWithAFullQueue) {
+DEVICE_TEST(FailureTest, DestructionBeforeTheFirstBatchAndWithAFullQueue) {
   { const Pipeline pipeline = Pipeline::from_spec(counting_spec(device())); }
   for (const auto pause : {0ms, 1ms, 30ms}) {
     Spec spec = counting_spec(device(), std::make_shared<CountingSource>(60000));
@@ -251,7 +250,7 @@ TEST_P(FailureTest, DestructionBeforeTheFirstBatchAndWithAFullQueue) {
   }
 }
 
-TEST_P(FailureTest, DestructionDoesNotWaitForTheRestOfABatch) {
+DEVICE_TEST(FailureTest, DestructionDoesNotWaitForTheRestOfABatch) {
   auto source = std::make_shared<CountingSource>(2000);
   std::atomic<int> reads{0};
   source->grain_ = 1;
@@ -275,7 +274,7 @@ TEST_P(FailureTest, DestructionDoesNotWaitForTheRestOfABatch) {
   EXPECT_LT(reads, 200);
 }
 
-TEST_P(FailureTest, StopEndsAWaitingNext) {
+DEVICE_TEST(FailureTest, StopEndsAWaitingNext) {
   auto source = std::make_shared<CountingSource>(20);
   Gate gate;
   source->on_read_ = [&](std::span<const std::int64_t> indices) {
@@ -298,13 +297,13 @@ TEST_P(FailureTest, StopEndsAWaitingNext) {
   pipeline.stop();
 }
 
-TEST_P(FailureTest, StopBeforeTheFirstBatch) {
+DEVICE_TEST(FailureTest, StopBeforeTheFirstBatch) {
   Pipeline pipeline = Pipeline::from_spec(counting_spec(device()));
   pipeline.stop();
   EXPECT_ERROR(pipeline.next(), cancelled, "pipeline test was stopped; it delivers nothing more.");
 }
 
-TEST_P(FailureTest, FailuresInAStormOfPipelines) {
+DEVICE_TEST(FailureTest, FailuresInAStormOfPipelines) {
   // Many short lives, with a failure, a break or a stop at a place that changes.
   for (int i = 0; i < 60; ++i) {
     auto source = std::make_shared<CountingSource>(20);

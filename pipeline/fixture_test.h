@@ -266,14 +266,10 @@ inline testing::AssertionResult is_intact(const Batch& batch, double shift = 0) 
 }
 
 /// Each test runs on both devices and may not take forever.
-class PipelineTest : public testing::TestWithParam<Device> {
+class PipelineTest : public kit::DeviceTest {
  protected:
-  void SetUp() override {
-    SKIP_WITHOUT(device());
-    watchdog_ = std::make_unique<Watchdog>();
-  }
+  void SetUp() override { watchdog_ = std::make_unique<Watchdog>(); }
   void TearDown() override { watchdog_.reset(); }
-  static Device device() { return GetParam(); }
 
  private:
   std::unique_ptr<Watchdog> watchdog_;

@@ -9,7 +9,6 @@ namespace forebay::test {
 namespace {
 
 class LeaseTest : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, LeaseTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 Spec many(Device device, std::int64_t size = 600) {
   Spec spec = counting_spec(device, std::make_shared<CountingSource>(size));
@@ -17,7 +16,7 @@ Spec many(Device device, std::int64_t size = 600) {
   return spec;
 }
 
-TEST_P(LeaseTest, HeldBatchesKeepTheirBytes) {
+DEVICE_TEST(LeaseTest, HeldBatchesKeepTheirBytes) {
   Spec spec = many(device());
   spec.max_held_batches = 9;
   Pipeline pipeline = Pipeline::from_spec(spec);
@@ -48,7 +47,7 @@ TEST_P(LeaseTest, HeldBatchesKeepTheirBytes) {
   EXPECT_EQ(pipeline.stats().slots, 3 + 9);
 }
 
-TEST_P(LeaseTest, TheEndOfAnEpochIsSeenWithAllBatchesHeld) {
+DEVICE_TEST(LeaseTest, TheEndOfAnEpochIsSeenWithAllBatchesHeld) {
   Spec spec = counting_spec(device());
   spec.max_held_batches = 4;
   Pipeline pipeline = Pipeline::from_spec(spec);
@@ -60,7 +59,7 @@ TEST_P(LeaseTest, TheEndOfAnEpochIsSeenWithAllBatchesHeld) {
     EXPECT_TRUE(is_intact(batch));
 }
 
-TEST_P(LeaseTest, AnArrayAloneHoldsItsBatch) {
+DEVICE_TEST(LeaseTest, AnArrayAloneHoldsItsBatch) {
   Pipeline pipeline = Pipeline::from_spec(many(device()));
   const Array x = (*pipeline.next())["x"];
   const Array rows = (*pipeline.next())["x"].slice(0, 2, 4);
@@ -73,7 +72,7 @@ TEST_P(LeaseTest, AnArrayAloneHoldsItsBatch) {
     EXPECT_EQ(kit::value(kit::to_host(rows, context).view(), 3 * i), 10. * (6 + 2 + i));
 }
 
-TEST_P(LeaseTest, SlowConsumer) {
+DEVICE_TEST(LeaseTest, SlowConsumer) {
   Pipeline pipeline = Pipeline::from_spec(many(device(), 120));
   std::int64_t step = 0;
   for (Batch& batch : pipeline.epoch(0)) {
@@ -134,12 +133,12 @@ void copy_late(Pipeline& pipeline, const Stream& stream, const std::optional<Str
   expect_copied(second_copies, ids);
 }
 
-TEST_P(LeaseTest, ReuseWaitsForTheConsumersStream) {
+DEVICE_TEST(LeaseTest, ReuseWaitsForTheConsumersStream) {
   Pipeline pipeline = Pipeline::from_spec(many(device(), 120));
   copy_late(pipeline, Stream::create(device()));
 }
 
-TEST_P(LeaseTest, ReuseWaitsForAConsumerOnTheCpu) {
+DEVICE_TEST(LeaseTest, ReuseWaitsForAConsumerOnTheCpu) {
   // Also of a GPU pipeline: a CPU stream that waits for the batch, then copies it.
   Pipeline pipeline = Pipeline::from_spec(many(device(), 120));
   copy_late(pipeline, Stream::create(Device::cpu()));
@@ -152,12 +151,12 @@ TEST(LeaseTestCuda, ReuseOfHostMemoryWaitsForAGpu) {
   copy_late(pipeline, Stream::create(Device::cuda()));
 }
 
-TEST_P(LeaseTest, ReuseWaitsForRecordedStreams) {
+DEVICE_TEST(LeaseTest, ReuseWaitsForRecordedStreams) {
   Pipeline pipeline = Pipeline::from_spec(many(device(), 120));
   copy_late(pipeline, Stream::create(device()), Stream::create(device()));
 }
 
-TEST_P(LeaseTest, AConsumerStreamThatFailedGivesItsSlotsBack) {
+DEVICE_TEST(LeaseTest, AConsumerStreamThatFailedGivesItsSlotsBack) {
   if (device().is_cuda())
     GTEST_SKIP() << "a failed CUDA stream ends the process's use of the device";
   Pipeline pipeline = Pipeline::from_spec(many(device(), 120));
@@ -170,7 +169,7 @@ TEST_P(LeaseTest, AConsumerStreamThatFailedGivesItsSlotsBack) {
   EXPECT_ERROR(stream.synchronize(), invalid, "the consumer's own");
 }
 
-TEST_P(LeaseTest, BatchesOutliveThePipeline) {
+DEVICE_TEST(LeaseTest, BatchesOutliveThePipeline) {
   auto memory = std::make_shared<CountingMemory>(device_memory(device()));
   Array x;
   {
@@ -194,7 +193,7 @@ TEST_P(LeaseTest, BatchesOutliveThePipeline) {
   EXPECT_EQ(memory->current_bytes(), 0u);  // the last array took the last slot with it
 }
 
-TEST_P(LeaseTest, ConsumersWorkGoesOnAfterThePipelineIsGone) {
+DEVICE_TEST(LeaseTest, ConsumersWorkGoesOnAfterThePipelineIsGone) {
   const Stream stream = Stream::create(device());
   Gate gate;
   Array copied;
@@ -210,7 +209,7 @@ TEST_P(LeaseTest, ConsumersWorkGoesOnAfterThePipelineIsGone) {
   EXPECT_EQ(kit::value(kit::to_host(copied, kit::context(device())).view(), 17), 52);
 }
 
-TEST_P(LeaseTest, TheLastReferenceMayGoOnAnyThread) {
+DEVICE_TEST(LeaseTest, TheLastReferenceMayGoOnAnyThread) {
   Pipeline pipeline = Pipeline::from_spec(many(device(), 1200));
   const Stream stream = Stream::create(device());
   const Stream on_host = Stream::create(Device::cpu());
@@ -225,7 +224,7 @@ TEST_P(LeaseTest, TheLastReferenceMayGoOnAnyThread) {
   on_host.synchronize();
 }
 
-TEST_P(LeaseTest, ATaskOfTheConsumersOwnStreamMayHoldTheLastReference) {
+DEVICE_TEST(LeaseTest, ATaskOfTheConsumersOwnStreamMayHoldTheLastReference) {
   for (int i = 0; i < 20; ++i) {
     std::promise<void> done;
     {
@@ -243,7 +242,7 @@ TEST_P(LeaseTest, ATaskOfTheConsumersOwnStreamMayHoldTheLastReference) {
   }
 }
 
-TEST_P(LeaseTest, PoisonShowsUseAfterRelease) {
+DEVICE_TEST(LeaseTest, PoisonShowsUseAfterRelease) {
   auto source = std::make_shared<CountingSource>(600);
   // The producer stands still in the third batch, so that nobody fills the slot that comes back
   Gate gate;
@@ -268,7 +267,7 @@ TEST_P(LeaseTest, PoisonShowsUseAfterRelease) {
   }
 }
 
-TEST_P(LeaseTest, NamesWhatIsThere) {
+DEVICE_TEST(LeaseTest, NamesWhatIsThere) {
   Pipeline pipeline = Pipeline::from_spec(many(device()));
   const auto batch = pipeline.next();
   EXPECT_ERROR((*batch)["labels"], invalid,
@@ -285,7 +284,7 @@ std::vector<Batch>& kept_until_exit() {
   return batches;
 }
 
-TEST_P(LeaseTest, ABatchMayLiveUntilTheProcessEnds) {
+DEVICE_TEST(LeaseTest, ABatchMayLiveUntilTheProcessEnds) {
   kit::context(device());
   kept_until_exit();
   Pipeline pipeline = Pipeline::from_spec(many(device()));

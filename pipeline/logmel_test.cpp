@@ -11,9 +11,8 @@ namespace forebay::test {
 namespace {
 
 class LogMel : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, LogMel, testing::ValuesIn(kit::devices()), kit::device_name);
 
-TEST_P(LogMel, FusesFromTheFramesOnAndAgreesWithTheStagesOneByOne) {
+DEVICE_TEST(LogMel, FusesFromTheFramesOnAndAgreesWithTheStagesOneByOne) {
   const Array signal = kit::random({4, 1600}, Dtype::f32, 1, -1, 1);
   auto builder = Pipeline::build();
   builder.source(array_source({{"x", signal}}))

@@ -6,7 +6,6 @@ namespace forebay::test {
 namespace {
 
 class MemoryTest : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, MemoryTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 int count_intact(Pipeline& pipeline, std::int64_t epoch) {
   int batches = 0;
@@ -15,7 +14,7 @@ int count_intact(Pipeline& pipeline, std::int64_t epoch) {
   return batches;
 }
 
-TEST_P(MemoryTest, AllocatesNothingInTheSteadyState) {
+DEVICE_TEST(MemoryTest, AllocatesNothingInTheSteadyState) {
   Spec spec = counting_spec(device());
   spec.stages.push_back(stage("clip", Clip{.min = 0}));
   spec.stages.push_back(stage(same_op()));
@@ -37,7 +36,7 @@ TEST_P(MemoryTest, AllocatesNothingInTheSteadyState) {
   EXPECT_EQ(memory->current_bytes(), 0u);
 }
 
-TEST_P(MemoryTest, MemoryComesFromWhereItIsTold) {
+DEVICE_TEST(MemoryTest, MemoryComesFromWhereItIsTold) {
   auto memory = std::make_shared<CountingMemory>(device_memory(device()));
   auto other = std::make_shared<CountingMemory>(device_memory(device()));
   Pipeline named = Pipeline::from_spec(counting_spec(device()), {.memory = memory});

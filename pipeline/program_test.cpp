@@ -7,7 +7,6 @@ namespace forebay::test {
 namespace {
 
 class ProgramTest : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, ProgramTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 /// x of CountingSource, clipped from below, in a second field.
 Spec clipping(Device device, double low) {
@@ -21,7 +20,7 @@ std::vector<std::int64_t> output(const Program& program, std::string_view name) 
   return integers(program.output(name));
 }
 
-TEST_P(ProgramTest, RunsTheStepsOnSamplesOfTheSource) {
+DEVICE_TEST(ProgramTest, RunsTheStepsOnSamplesOfTheSource) {
   Program program(plan_of(clipping(device(), 30), 2));
   EXPECT_EQ(program.output("clipped").device(), device());
   for (const std::int64_t first : {2, 4, 3, 2}) {  // a GPU captures at the second run
@@ -37,7 +36,7 @@ TEST_P(ProgramTest, RunsTheStepsOnSamplesOfTheSource) {
   }
 }
 
-TEST_P(ProgramTest, RunsOnWhatIsWrittenToItsInputs) {
+DEVICE_TEST(ProgramTest, RunsOnWhatIsWrittenToItsInputs) {
   Program program(plan_of(clipping(device(), 3), 2));
   const Array x = Array::from<float>({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
   copy(x.view(), program.input("x").view(), program.stream());
@@ -45,7 +44,7 @@ TEST_P(ProgramTest, RunsOnWhatIsWrittenToItsInputs) {
   EXPECT_EQ(output(program, "clipped"), (std::vector<std::int64_t>{3, 3, 3, 4, 5, 6}));
 }
 
-TEST_P(ProgramTest, ShowsStepsTheSampleIds) {
+DEVICE_TEST(ProgramTest, ShowsStepsTheSampleIds) {
   Spec spec = counting_spec(device());
   spec.seed = 5;
   spec.stages.push_back(with(stage(probe_op()), {"x"}, {"ids", "position"}));
@@ -58,7 +57,7 @@ TEST_P(ProgramTest, ShowsStepsTheSampleIds) {
   EXPECT_EQ(output(program, "position"), (std::vector<std::int64_t>{0, 0, 5}));
 }
 
-TEST_P(ProgramTest, MemoryOutlivesTheProgram) {
+DEVICE_TEST(ProgramTest, MemoryOutlivesTheProgram) {
   auto program = std::make_unique<Program>(plan_of(clipping(device(), 30), 2));
   program->read(std::vector<std::int64_t>{0, 3});
   program->run();
@@ -67,7 +66,7 @@ TEST_P(ProgramTest, MemoryOutlivesTheProgram) {
   EXPECT_EQ(integers(clipped), (std::vector<std::int64_t>{30, 30, 30, 30, 31, 32}));
 }
 
-TEST_P(ProgramTest, NamesWhatIsNotThere) {
+DEVICE_TEST(ProgramTest, NamesWhatIsNotThere) {
   Program program(plan_of(clipping(device(), 0), 2));
   EXPECT_ERROR(program.input("clipped"), invalid,
                "the program has no column `clipped`; it has `x`, `label`.");
@@ -78,7 +77,7 @@ TEST_P(ProgramTest, NamesWhatIsNotThere) {
                "the program of pipeline test takes 2 samples, but 3 were given.");
 }
 
-TEST_P(ProgramTest, FailsAsItsSteps) {
+DEVICE_TEST(ProgramTest, FailsAsItsSteps) {
   Spec spec = counting_spec(device());
   spec.stages.push_back(stage(same_op(), [](const BatchInfo&) { throw std::runtime_error("no"); }));
   Program program(plan_of(spec));

@@ -8,8 +8,6 @@ namespace forebay::test {
 namespace {
 
 class DeterminismLong : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, DeterminismLong, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
 /// Each way of one dimension with each of another.
 Way both(const Way& a, const Way& b) {
@@ -21,7 +19,7 @@ Way both(const Way& a, const Way& b) {
           std::max(a.shards, b.shards)};
 }
 
-TEST_P(DeterminismLong, SamplesAreTheSameUnderAllPairsOfSettings) {
+DEVICE_TEST(DeterminismLong, SamplesAreTheSameUnderAllPairsOfSettings) {
   const Samples want = run(random_spec(Device::cpu()), {});
   const auto all = dimensions();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -34,7 +32,7 @@ TEST_P(DeterminismLong, SamplesAreTheSameUnderAllPairsOfSettings) {
   }
 }
 
-TEST_P(DeterminismLong, EveryRandomOpIsTheSameWithEveryDtype) {
+DEVICE_TEST(DeterminismLong, EveryRandomOpIsTheSameWithEveryDtype) {
   for (const OpEntry& entry : registry()) {
     if (entry.def.draws == 0) continue;
     for (const Dtype dtype : kAllDtypes) {

@@ -14,8 +14,7 @@ namespace {
 
 using Labels = std::vector<std::string>;
 
-class ProfileTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ProfileTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class ProfileTest : public kit::DeviceTest {};
 
 /// The ranges in the program's threads while `action` ran.
 Labels heard(const std::function<void()>& action) {
@@ -35,13 +34,12 @@ Labels heard(const std::function<void()>& action) {
   return labels;
 }
 
-TEST_P(ProfileTest, ShowsBatches) {
-  SKIP_WITHOUT(GetParam());
-  const bool gpu = GetParam().is_cuda();
+DEVICE_TEST(ProfileTest, ShowsBatches) {
+  const bool gpu = device().is_cuda();
   const Labels labels = heard([&] {
     Pipeline pipeline = Pipeline::build()
                             .source(array_source({{"x", kit::random({12, 3}, Dtype::f32, 1)}}))
-                            .device(GetParam())
+                            .device(device())
                             .batch_size(4)
                             .clip({.min = -1, .max = 1})
                             .create();

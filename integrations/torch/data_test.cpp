@@ -56,26 +56,24 @@ std::vector<std::int64_t> sorted(std::vector<std::int64_t> values) {
   return values;
 }
 
-class TorchData : public testing::TestWithParam<Device> {
+class TorchData : public kit::DeviceTest {
  protected:
   template <class Dataset>
   Pipeline pipeline(Dataset dataset, int held = 16) const {
     return Pipeline::build()
         .source(torch::dataset_source(std::move(dataset), {.data = "row", .target = "label"}))
         .batch_size(8)
-        .device(GetParam())
+        .device(device())
         .shuffle(ShuffleMode::full)
         .max_held_batches(held)
         .create({.poison = true});
   }
   static constexpr std::int64_t kSamples = 60;
 };
-INSTANTIATE_TEST_SUITE_P(Devices, TorchData, testing::ValuesIn(kit::devices()), kit::device_name);
 
 const torch::ExampleFields kFields = {.data = "row", .target = "label"};
 
-TEST_P(TorchData, ALoopOverALoaderIsAnEpoch) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(TorchData, ALoopOverALoaderIsAnEpoch) {
   Pipeline pipeline = this->pipeline(Rows(kSamples));
   const auto loader = torch::make_data_loader(pipeline, kFields);
   const auto first = labels_of_an_epoch(*loader), second = labels_of_an_epoch(*loader);
@@ -88,12 +86,11 @@ TEST_P(TorchData, ALoopOverALoaderIsAnEpoch) {
   EXPECT_EQ(labels_of_an_epoch(*reference), up_to(kSamples));
 }
 
-TEST_P(TorchData, ALoopLeftEarlyIsAnEpochToo) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(TorchData, ALoopLeftEarlyIsAnEpochToo) {
   Pipeline pipeline = this->pipeline(Rows(kSamples));
   const auto loader = torch::make_data_loader(pipeline, kFields);
   for (auto& batch : *loader) {
-    EXPECT_EQ(batch.data.is_cuda(), GetParam().is_cuda());
+    EXPECT_EQ(batch.data.is_cuda(), device().is_cuda());
     EXPECT_EQ(batch.data.sizes(), (std::vector<std::int64_t>{8, 4}));
     break;
   }
@@ -101,8 +98,7 @@ TEST_P(TorchData, ALoopLeftEarlyIsAnEpochToo) {
   EXPECT_EQ(pipeline.position().epoch, 2);  // where it goes on
 }
 
-TEST_P(TorchData, GoesOnWhereARestoredPipelineStands) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(TorchData, GoesOnWhereARestoredPipelineStands) {
   Pipeline straight = this->pipeline(Rows(kSamples)), stopped = this->pipeline(Rows(kSamples));
   const auto all = labels_of_an_epoch(*torch::make_data_loader(straight, kFields));
   stopped.start_epoch(0);
@@ -115,8 +111,7 @@ TEST_P(TorchData, GoesOnWhereARestoredPipelineStands) {
   EXPECT_EQ(labels_of_an_epoch(*loader).size(), all.size());
 }
 
-TEST_P(TorchData, ExamplesAreTheBatchItself) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(TorchData, ExamplesAreTheBatchItself) {
   Pipeline pipeline = this->pipeline(Rows(kSamples), /*held=*/2);
   const auto loader = torch::make_data_loader(pipeline, kFields);
   std::vector<data::Example<>> held;
@@ -130,13 +125,12 @@ TEST_P(TorchData, ExamplesAreTheBatchItself) {
     EXPECT_TRUE(x.cpu().equal(rows(label.cpu())));
 }
 
-TEST_P(TorchData, ExamplesWithoutATarget) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(TorchData, ExamplesWithoutATarget) {
   const at::Tensor values = at::arange(24, at::kDouble).reshape({12, 2});
   Pipeline pipeline = Pipeline::build()
                           .source(torch::dataset_source(data::datasets::TensorDataset(values)))
                           .batch_size(5)
-                          .device(GetParam())
+                          .device(device())
                           .create();
   std::int64_t row = 0;
   const auto loader = torch::make_data_loader<data::TensorExample>(pipeline);
@@ -147,8 +141,7 @@ TEST_P(TorchData, ExamplesWithoutATarget) {
   EXPECT_EQ(row, 12);
 }
 
-TEST_P(TorchData, DatasetsBehindTransformsAreSources) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(TorchData, DatasetsBehindTransformsAreSources) {
   const auto twice = data::transforms::Lambda<data::Example<>>(
       [](data::Example<> example) { return data::Example<>(2 * example.data, example.target); });
   const auto check = [](Pipeline pipeline) {

@@ -161,7 +161,7 @@ TEST(TorchMemory, IsTheHostsOnTheCpu) { EXPECT_EQ(torch::memory(Device::cpu()), 
 // -----------------------------------------------------------------------------------
 
 /// Sample i is the row [10i, 10i + 1, .. 10i + 9] in u16; the pipeline makes twice that in f32.
-class HandOff : public testing::TestWithParam<Device> {
+class HandOff : public kit::DeviceTest {
  protected:
   static constexpr std::int64_t kSamples = 64, kWidth = 10, kRows = 8;
 
@@ -171,7 +171,7 @@ class HandOff : public testing::TestWithParam<Device> {
     return Pipeline::build()
         .source(array_source({{"x", rows}}))
         .batch_size(kRows)
-        .device(GetParam())
+        .device(device())
         .shuffle(ShuffleMode::full)
         .seed(3)
         .max_held_batches(held)
@@ -187,16 +187,14 @@ class HandOff : public testing::TestWithParam<Device> {
     return (2 * (first + at::arange(kWidth))).to(at::kFloat);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, HandOff, testing::ValuesIn(kit::devices()), kit::device_name);
 
-TEST_P(HandOff, DeliversTensorsThatShareTheSlot) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, DeliversTensorsThatShareTheSlot) {
   Pipeline pipeline = this->pipeline();
   std::int64_t rows = 0;
   for (auto& batch : torch::batches(pipeline, 2)) {
     EXPECT_EQ(batch.batch().epoch(), 2);
     const at::Tensor x = batch["x"];
-    EXPECT_EQ(x.is_cuda(), GetParam().is_cuda());
+    EXPECT_EQ(x.is_cuda(), device().is_cuda());
     EXPECT_EQ(x.data_ptr(), batch.batch()["x"].data());
     EXPECT_TRUE(x.cpu().equal(wanted(batch)));
     rows += batch.rows();
@@ -205,8 +203,7 @@ TEST_P(HandOff, DeliversTensorsThatShareTheSlot) {
   EXPECT_EQ(pipeline.stats().returned_bytes, 0u);
 }
 
-TEST_P(HandOff, EndsAnEpochAndGoesOnWithTheNext) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, EndsAnEpochAndGoesOnWithTheNext) {
   Pipeline pipeline = this->pipeline();
   for (int epoch = 0; epoch < 3; ++epoch) {
     for (int step = 0; step < kSamples / kRows; ++step) {
@@ -218,8 +215,7 @@ TEST_P(HandOff, EndsAnEpochAndGoesOnWithTheNext) {
   }
 }
 
-TEST_P(HandOff, MayBeLeftEarlyAndBegunAgain) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, MayBeLeftEarlyAndBegunAgain) {
   Pipeline pipeline = this->pipeline();
   for (int epoch = 0; epoch < 5; ++epoch) {
     int step = 0;
@@ -231,15 +227,13 @@ TEST_P(HandOff, MayBeLeftEarlyAndBegunAgain) {
   }
 }
 
-TEST_P(HandOff, NamesTheFieldsThereAre) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, NamesTheFieldsThereAre) {
   Pipeline pipeline = this->pipeline();
   const auto batch = torch::next(pipeline);
   EXPECT_ERROR((*batch)["images"], invalid, "the batch has no field `images`; it has `x`.");
 }
 
-TEST_P(HandOff, HeldTensorsKeepTheirBytesWhileLaterBatchesCome) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, HeldTensorsKeepTheirBytesWhileLaterBatchesCome) {
   Pipeline pipeline = this->pipeline();
   std::vector<std::pair<at::Tensor, at::Tensor>> held;
   for (int epoch = 0; epoch < 4; ++epoch) {
@@ -252,8 +246,7 @@ TEST_P(HandOff, HeldTensorsKeepTheirBytesWhileLaterBatchesCome) {
     EXPECT_TRUE(got.cpu().equal(want));
 }
 
-TEST_P(HandOff, SlotsComeBackFromOtherThreads) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, SlotsComeBackFromOtherThreads) {
   // A slot that is not returned makes `next` refuse.
   Pipeline pipeline = this->pipeline(/*held=*/2);
   for (int epoch = 0; epoch < 3; ++epoch) {
@@ -268,8 +261,7 @@ TEST_P(HandOff, SlotsComeBackFromOtherThreads) {
   }
 }
 
-TEST_P(HandOff, RefusesWhenTooManyBatchesAreHeld) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, RefusesWhenTooManyBatchesAreHeld) {
   Pipeline pipeline = this->pipeline(/*held=*/2);
   std::vector<at::Tensor> held;
   for (int i = 0; i < 2; ++i)
@@ -280,8 +272,7 @@ TEST_P(HandOff, RefusesWhenTooManyBatchesAreHeld) {
   EXPECT_TRUE(torch::next(pipeline).has_value());
 }
 
-TEST_P(HandOff, TensorsOutliveThePipeline) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, TensorsOutliveThePipeline) {
   at::Tensor x, want;
   {
     Pipeline pipeline = this->pipeline();
@@ -293,11 +284,10 @@ TEST_P(HandOff, TensorsOutliveThePipeline) {
   std::thread([x = std::move(x)]() mutable { x.reset(); }).join();
 }
 
-TEST_P(HandOff, TheGraphOfALossHoldsTheBatchUntilItIsFreed) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(HandOff, TheGraphOfALossHoldsTheBatchUntilItIsFreed) {
   Pipeline pipeline = this->pipeline(/*held=*/1);
   const at::Tensor weight =
-      at::ones({kWidth}, GetParam().is_cuda() ? at::kCUDA : at::kCPU).requires_grad_();
+      at::ones({kWidth}, device().is_cuda() ? at::kCUDA : at::kCPU).requires_grad_();
   at::Tensor sum = at::zeros({kWidth});
   for (auto& batch : torch::batches(pipeline, 0)) {
     sum += wanted(batch).sum(0);

@@ -37,24 +37,21 @@ Array oracle(const Array& x, int axis, bool keepdims = false) {
   return Array::from(keepdims ? kept : shape, found);
 }
 
-class ArgmaxTest : public testing::TestWithParam<Device> {
+class ArgmaxTest : public kit::DeviceTest {
  protected:
-  void SetUp() override { SKIP_WITHOUT(GetParam()); }
-
   Array run(const Array& host, const Argmax& settings = {}) {
-    const Context context = kit::context(GetParam());
+    const Context context = kit::context(device());
     return kit::to_host(argmax(kit::to_device(host, context), settings, context), context);
   }
   std::int64_t position(const Array& host) { return run(host).as<std::int64_t>()[0]; }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, ArgmaxTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 Array list(Dtype dtype, const std::vector<double>& values) {
   return kit::generate({static_cast<std::int64_t>(values.size())}, dtype,
                        [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
 }
 
-TEST_P(ArgmaxTest, IsASearchAlongEveryAxisOfEveryDtype) {
+DEVICE_TEST(ArgmaxTest, IsASearchAlongEveryAxisOfEveryDtype) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     for (const Dims& shape : {Dims{1}, Dims{33}, Dims{7, 1}, Dims{1, 9}, Dims{33, 31}, Dims{600, 3},
@@ -72,7 +69,7 @@ TEST_P(ArgmaxTest, IsASearchAlongEveryAxisOfEveryDtype) {
   }
 }
 
-TEST_P(ArgmaxTest, SearchesLongAxesInPieces) {
+DEVICE_TEST(ArgmaxTest, SearchesLongAxesInPieces) {
   for (const Dims& shape :
        {Dims{300'001}, Dims{3, 100'000}, Dims{70'001, 2}, Dims{9'000, 40}, Dims{2, 5'000, 300}}) {
     for (const auto& [dtype, most] : {std::pair{Dtype::f32, 1e30}, {Dtype::u8, 255.0}}) {
@@ -92,7 +89,7 @@ TEST_P(ArgmaxTest, SearchesLongAxesInPieces) {
   }
 }
 
-TEST_P(ArgmaxTest, SearchesManyShortRows) {
+DEVICE_TEST(ArgmaxTest, SearchesManyShortRows) {
   for (const std::int64_t rows : {1, 2, 10, 17}) {
     const Array x = kit::random({20'001, rows}, Dtype::i16, 5, -9, 9);
     EXPECT_TRUE(kit::same_bits(run(x), oracle(x, 1)));
@@ -101,7 +98,7 @@ TEST_P(ArgmaxTest, SearchesManyShortRows) {
   }
 }
 
-TEST_P(ArgmaxTest, TakesTheFirstOfEqualElementsAndTheFirstNaN) {
+DEVICE_TEST(ArgmaxTest, TakesTheFirstOfEqualElementsAndTheFirstNaN) {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
     EXPECT_EQ(position(list(dtype, {1, 3, 2, 3, 3})), 1);
     EXPECT_EQ(position(list(dtype, {-1, -0.0, 0.0})), 1);
@@ -115,7 +112,7 @@ TEST_P(ArgmaxTest, TakesTheFirstOfEqualElementsAndTheFirstNaN) {
   EXPECT_EQ(position(list(Dtype::boolean, {0, 1, 1})), 1);
 }
 
-TEST_P(ArgmaxTest, ComparesIntegersExactly) {
+DEVICE_TEST(ArgmaxTest, ComparesIntegersExactly) {
   constexpr std::int64_t k53 = std::int64_t{1} << 53;
   EXPECT_EQ(position(Array::from<std::int64_t>({4}, {k53, k53 + 2, k53 + 3, k53 + 1})), 2);
   EXPECT_EQ(position(Array::from<std::int64_t>({3}, {INT64_MIN, INT64_MAX - 1, INT64_MAX})), 2);
@@ -123,7 +120,7 @@ TEST_P(ArgmaxTest, ComparesIntegersExactly) {
   EXPECT_EQ(position(Array::from<std::int8_t>({3}, {-128, -1, -2})), 1);
 }
 
-TEST_P(ArgmaxTest, ReadsEveryMemoryLayout) {
+DEVICE_TEST(ArgmaxTest, ReadsEveryMemoryLayout) {
   const Array x = kit::random({6, 10, 8}, Dtype::f32, 9);
   for (const kit::Layout layout : kit::layouts()) {
     for (int axis = 0; axis < 3; ++axis)
@@ -132,7 +129,7 @@ TEST_P(ArgmaxTest, ReadsEveryMemoryLayout) {
   }
 }
 
-TEST_P(ArgmaxTest, OfNoSlicesIsEmpty) {
+DEVICE_TEST(ArgmaxTest, OfNoSlicesIsEmpty) {
   EXPECT_EQ(run(kit::random({0, 5}, Dtype::f32, 1)).shape(), (Dims{0}));
   EXPECT_EQ(run(kit::random({4, 0}, Dtype::f32, 1), {.axis = 0}).shape(), (Dims{0}));
   EXPECT_EQ(run(kit::random({0, 5, 3}, Dtype::f32, 1), {.axis = 1, .keepdims = true}).shape(),

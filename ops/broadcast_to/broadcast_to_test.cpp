@@ -6,17 +6,14 @@
 namespace forebay {
 namespace {
 
-class BroadcastToTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, BroadcastToTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class BroadcastToTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const BroadcastTo& settings, const Context& context) {
   return kit::to_host(broadcast_to(kit::to_device(host, context), settings, context), context);
 }
 
-TEST_P(BroadcastToTest, RepeatsAxesOfEveryDtypeAndLayout) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(BroadcastToTest, RepeatsAxesOfEveryDtypeAndLayout) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : kAllDtypes) {
     const Array x = kit::random({4, 1, 7}, dtype, 1);
     const auto values = kit::complex_values(x);

@@ -6,8 +6,7 @@
 namespace forebay {
 namespace {
 
-class ClipTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ClipTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class ClipTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const Clip& settings, const Context& context) {
   return kit::to_host(clip(kit::to_device(host, context), settings, context), context);
@@ -20,32 +19,26 @@ long double law(long double x, long double low, long double high) {
   return raised < high ? raised : high;
 }
 
-TEST_P(ClipTest, FollowsTheLawForFloats) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ClipTest, FollowsTheLawForFloats) {
+  const Context context = kit::context(device());
   const double bounds[] = {-3, 0.1, 3, 1e300, -INFINITY, INFINITY, NAN};
   for (Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
-    dispatch(kit::Floats{}, dtype, "test", "x", [&]<class T>(Type<T>) {
-      const auto values = kit::edge_values<T>();
-      for (double low : bounds) {
-        for (double high : bounds) {
-          std::vector<T> want;
-          for (T x : values) {
-            want.push_back(kit::round_to<T>(law(kit::exact(x), kit::exact(kit::round_to<T>(low)),
-                                                kit::exact(kit::round_to<T>(high)))));
-          }
-          EXPECT_TRUE(kit::same_bits(run(kit::array_of(values), {.min = low, .max = high}, context),
-                                     kit::array_of(want)))
-              << name_of(dtype) << " to " << low << " .. " << high;
-        }
+    const Array x = kit::edge_values(dtype);
+    for (double low : bounds) {
+      for (double high : bounds) {
+        std::vector<long double> want = kit::exact(x);
+        for (long double& value : want)
+          value = law(value, kit::round_to(dtype, low), kit::round_to(dtype, high));
+        EXPECT_TRUE(kit::same_bits(run(x, {.min = low, .max = high}, context),
+                                   kit::saturated(dtype, want)))
+            << name_of(dtype) << " to " << low << " .. " << high;
       }
-    });
+    }
   }
 }
 
-TEST_P(ClipTest, ComparesIntegersExactlyWithBoundsOfAnySize) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ClipTest, ComparesIntegersExactlyWithBoundsOfAnySize) {
+  const Context context = kit::context(device());
   const std::vector<Number> bounds = {0,
                                       1,
                                       -1,
@@ -62,33 +55,25 @@ TEST_P(ClipTest, ComparesIntegersExactlyWithBoundsOfAnySize) {
                                       (std::int64_t{1} << 53) + 1};
   for (Dtype dtype : kAllDtypes) {
     if (!is_integer(dtype)) continue;
-    dispatch(kit::Integers{}, dtype, "test", "x", [&]<class T>(Type<T>) {
-      const auto values = kit::edge_values<T>();
-      const auto whole = [](const Number& n) {
-        return n.kind() == Number::Kind::u64 ? static_cast<__int128>(n.u64())
-                                             : static_cast<__int128>(n.i64());
-      };
-      for (const Number& low : bounds) {
-        for (const Number& high : bounds) {
-          std::vector<T> want;
-          for (T x : values) {
-            const __int128 clipped =
-                std::min(std::max(static_cast<__int128>(x), whole(low)), whole(high));
-            const auto least = static_cast<__int128>(std::numeric_limits<T>::min());
-            const auto most = static_cast<__int128>(std::numeric_limits<T>::max());
-            want.push_back(static_cast<T>(std::clamp(clipped, least, most)));
-          }
-          EXPECT_TRUE(kit::same_bits(run(kit::array_of(values), {.min = low, .max = high}, context),
-                                     kit::array_of(want)));
-        }
+    const Array x = kit::edge_values(dtype);
+    const auto whole = [](const Number& n) {
+      return n.kind() == Number::Kind::u64 ? static_cast<long double>(n.u64())
+                                           : static_cast<long double>(n.i64());
+    };
+    for (const Number& low : bounds) {
+      for (const Number& high : bounds) {
+        std::vector<long double> want = kit::exact(x);
+        for (long double& value : want)
+          value = std::min(std::max(value, whole(low)), whole(high));
+        EXPECT_TRUE(kit::same_bits(run(x, {.min = low, .max = high}, context),
+                                   kit::saturated(dtype, want)));
       }
-    });
+    }
   }
 }
 
-TEST_P(ClipTest, ConvertsToAnotherDtypeWithoutLosingTheLaw) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ClipTest, ConvertsToAnotherDtypeWithoutLosingTheLaw) {
+  const Context context = kit::context(device());
   const Array wide =
       Array::from<std::int32_t>({5}, std::vector<std::int32_t>{-5, 0, 100, 299, 70000});
   EXPECT_EQ(kit::values(run(wide, {.min = 1, .max = 300, .dtype = Dtype::u8}, context)),
@@ -103,9 +88,8 @@ TEST_P(ClipTest, ConvertsToAnotherDtypeWithoutLosingTheLaw) {
             (std::vector<double>{1, 2, 255, 0}));
 }
 
-TEST_P(ClipTest, TakesOneBoundEveryLayoutAndSize) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ClipTest, TakesOneBoundEveryLayoutAndSize) {
+  const Context context = kit::context(device());
   for (const Dims& shape : {Dims{}, Dims{0}, Dims{1}, Dims{3}, Dims{1023}, Dims{1024}, Dims{1025},
                             Dims{5, 7, 31}, Dims{2, 0, 3}}) {
     const Array x = kit::random(shape, Dtype::f32, 7);

@@ -6,8 +6,7 @@
 namespace forebay {
 namespace {
 
-class CropTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, CropTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class CropTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const Crop& settings, const Context& context) {
   return kit::to_host(crop(kit::to_device(host, context), settings, context), context);
@@ -30,9 +29,8 @@ std::vector<std::int64_t> positions(std::int64_t extent, std::int64_t start, std
   return result;
 }
 
-TEST_P(CropTest, SlicesAsPythonDoes) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(CropTest, SlicesAsPythonDoes) {
+  const Context context = kit::context(device());
   const Array x = kit::random({2, 7, 3}, Dtype::i16, 1, -1000, 1000);
   for (const std::int64_t start : {-9, -7, -3, 0, 2, 7}) {
     for (const std::int64_t stop : {-9, -1, 0, 3, 50}) {
@@ -55,9 +53,8 @@ TEST_P(CropTest, SlicesAsPythonDoes) {
   }
 }
 
-TEST_P(CropTest, TakesOpenEndsSeveralAxesEveryDtypeAndLayout) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(CropTest, TakesOpenEndsSeveralAxesEveryDtypeAndLayout) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : kAllDtypes) {
     const Array x = kit::random({3, 8, 9}, dtype, 2);
     for (const kit::Layout layout : kit::layouts()) {

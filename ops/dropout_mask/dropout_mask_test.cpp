@@ -9,9 +9,7 @@ using test::draw_of;
 
 constexpr int kDraws = 2;  // in every run for ever
 
-class DropoutMaskTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, DropoutMaskTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class DropoutMaskTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const DropoutMask& settings, const Draw& draw,
           const Context& context) {
@@ -19,9 +17,8 @@ Array run(const Array& host, const DropoutMask& settings, const Draw& draw,
                       context);
 }
 
-TEST_P(DropoutMaskTest, KeepsWhatItsWordsSay) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(DropoutMaskTest, KeepsWhatItsWordsSay) {
+  const Context context = kit::context(device());
   const std::vector<std::int64_t> ids = {5, 0, (std::int64_t{1} << 40) + 7};
   for (const Dims& shape : {Dims{3}, Dims{3, 1025}, Dims{3, 4, 5, 6}}) {
     for (const double p : {0.0, 0.1, 0.5, 0.875, 1.0}) {
@@ -38,9 +35,8 @@ TEST_P(DropoutMaskTest, KeepsWhatItsWordsSay) {
   }
 }
 
-TEST_P(DropoutMaskTest, ScalesWhatItKeeps) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(DropoutMaskTest, ScalesWhatItKeeps) {
+  const Context context = kit::context(device());
   const Draw draw = draw_of(4, context);
   const Array x = kit::random({4, 100}, Dtype::u8, 1);
   const Array kept = run(x, {.p = 0.2}, draw, context);
@@ -56,9 +52,8 @@ TEST_P(DropoutMaskTest, ScalesWhatItKeeps) {
   }
 }
 
-TEST_P(DropoutMaskTest, DropsTheShareThatItSays) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(DropoutMaskTest, DropsTheShareThatItSays) {
+  const Context context = kit::context(device());
   const double n = 500 * 400;
   const Array x = kit::generate({500, 400}, Dtype::u8, [](std::int64_t) { return 0; });
   for (const double p : {0.1, 0.5, 0.9}) {

@@ -12,22 +12,18 @@ const kit::ElementaryFunction kFunction = {
     },
     [](long double x) { return std::exp(x); }};
 
-class ExpTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ExpTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class ExpTest : public kit::DeviceTest {};
 
-TEST_P(ExpTest, IsWithinTwoUlpOfTheTrueValue) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_within_two_ulp(kFunction, GetParam());
+DEVICE_TEST(ExpTest, IsWithinTwoUlpOfTheTrueValue) {
+  kit::expect_within_two_ulp(kFunction, device());
 }
 
-TEST_P(ExpTest, IsWithinTwoUlpEverywhereInF32) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_within_two_ulp_everywhere_in_f32(kFunction, GetParam());
+DEVICE_TEST(ExpTest, IsWithinTwoUlpEverywhereInF32) {
+  kit::expect_within_two_ulp_everywhere_in_f32(kFunction, device());
 }
 
-TEST_P(ExpTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_every_layout_and_size(kFunction, GetParam());
+DEVICE_TEST(ExpTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
+  kit::expect_every_layout_and_size(kFunction, device());
 }
 
 TEST(ExpErrors, SayWhatIsAllowed) { kit::expect_error_texts(kFunction); }

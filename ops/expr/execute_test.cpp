@@ -14,8 +14,7 @@
 namespace forebay::expr {
 namespace {
 
-class ExecuteTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ExecuteTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class ExecuteTest : public kit::DeviceTest {};
 
 /// A dense host copy, element by element.
 Array in_order(const Array& host) {
@@ -33,9 +32,8 @@ Array in_order(const Array& host) {
   return result;
 }
 
-TEST_P(ExecuteTest, TakesAnyByteButZeroAsTrue) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, TakesAnyByteButZeroAsTrue) {
+  const Context context = kit::context(device());
   const Array bytes = Array::from<std::uint8_t>({4}, std::vector<std::uint8_t>{0, 1, 2, 255});
   ArrayView view = bytes.view();
   view.dtype = Dtype::boolean;
@@ -50,9 +48,8 @@ TEST_P(ExecuteTest, TakesAnyByteButZeroAsTrue) {
   }
 }
 
-TEST_P(ExecuteTest, GivesTheSameBitsFusedAndStepByStep) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, GivesTheSameBitsFusedAndStepByStep) {
+  const Context context = kit::context(device());
   for (Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
     const Array x = kit::random({3, 1025}, dtype, 21),
                 y = kit::random({3, 1025}, dtype, 22, 0.5, 2);
@@ -79,9 +76,8 @@ TEST_P(ExecuteTest, GivesTheSameBitsFusedAndStepByStep) {
   }
 }
 
-TEST_P(ExecuteTest, ReadsEveryLayoutAndSize) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, ReadsEveryLayoutAndSize) {
+  const Context context = kit::context(device());
   for (const Dims& shape :
        {Dims{}, Dims{0}, Dims{1}, Dims{3}, Dims{1023}, Dims{1024}, Dims{1025}, Dims{70001},
         Dims{5, 7, 31}, Dims{2, 3, 1, 2, 5, 1, 3, 4}, Dims{4, 0, 2}, Dims{1, 1}}) {
@@ -100,9 +96,8 @@ TEST_P(ExecuteTest, ReadsEveryLayoutAndSize) {
   }
 }
 
-TEST_P(ExecuteTest, BroadcastsRowsColumnsAndScalars) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, BroadcastsRowsColumnsAndScalars) {
+  const Context context = kit::context(device());
   const Array x = kit::random({6, 5, 300}, Dtype::f32, 1);
   for (const Dims& shape :
        {Dims{300}, Dims{5, 1}, Dims{6, 1, 1}, Dims{1, 5, 300}, Dims{}, Dims{1}}) {
@@ -121,9 +116,8 @@ TEST_P(ExecuteTest, BroadcastsRowsColumnsAndScalars) {
   }
 }
 
-TEST_P(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
+  const Context context = kit::context(device());
   const Array x = kit::random({30, 70}, Dtype::f32, 1);
   const Expr leaf = leaf_like(0, x), doubled = leaf + leaf;
   const Expr outputs[] = {doubled, doubled * leaf, leaf, doubled, Expr::constant(7, Dtype::f32)};
@@ -155,9 +149,8 @@ TEST_P(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
   }
 }
 
-TEST_P(ExecuteTest, WritesOutputsLargerThanCaches) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, WritesOutputsLargerThanCaches) {
+  const Context context = kit::context(device());
   // Rows that are no multiple of a cache line, of a tile or of each other's pieces.
   const Array x = kit::random({1031, 4099}, Dtype::u8, 1, 0, 255);
   const Array scale = kit::random({1031, 1}, Dtype::f32, 2),
@@ -176,9 +169,8 @@ TEST_P(ExecuteTest, WritesOutputsLargerThanCaches) {
     ASSERT_EQ(filled.as<float>()[i], scale.as<float>()[i / 4099]);
 }
 
-TEST_P(ExecuteTest, TurnsAxesOfEveryExtentAndSize) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, TurnsAxesOfEveryExtentAndSize) {
+  const Context context = kit::context(device());
   for (const Dims& shape : {Dims{100, 67}, Dims{8, 300}, Dims{300, 8}, Dims{7, 300},
                             Dims{3, 33, 40}, Dims{33, 3, 40}, Dims{1031, 1103}}) {
     for (Dtype dtype : {Dtype::u8, Dtype::f16, Dtype::f32, Dtype::c64, Dtype::c128}) {
@@ -200,9 +192,8 @@ TEST_P(ExecuteTest, TurnsAxesOfEveryExtentAndSize) {
   }
 }
 
-TEST_P(ExecuteTest, WritesTurnedOutputsBesideConstantOnes) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, WritesTurnedOutputsBesideConstantOnes) {
+  const Context context = kit::context(device());
   const Array x = kit::random({90, 70}, Dtype::f32, 1);
   const Expr leaf = leaf_like(0, x), seven = broadcast_to(Expr::constant(7, Dtype::f32), {90, 70});
   const Program program = compile(std::array{leaf + leaf, seven, seven});
@@ -217,9 +208,8 @@ TEST_P(ExecuteTest, WritesTurnedOutputsBesideConstantOnes) {
   EXPECT_EQ(kit::values(kit::to_host(turned_sevens, context)), std::vector<double>(6300, 7));
 }
 
-TEST_P(ExecuteTest, MakesHalfImagesOfBytesInTheOtherOrder) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, MakesHalfImagesOfBytesInTheOtherOrder) {
+  const Context context = kit::context(device());
   const Array images = kit::random({3, 17, 19, 3}, Dtype::u8, 1, 0, 255);
   const Expr normalized = (cast(permute(leaf_like(0, images), {0, 3, 1, 2}), Dtype::f32) -
                            Expr::constant(0.13, Dtype::f32)) /
@@ -234,9 +224,8 @@ TEST_P(ExecuteTest, MakesHalfImagesOfBytesInTheOtherOrder) {
 }
 
 /// Images and rows that begin at any place in memory: the same as of a copy that begins at an aligned one.
-TEST_P(ExecuteTest, ReadsBytesAndHalvesFromAnywhere) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, ReadsBytesAndHalvesFromAnywhere) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : {Dtype::u8, Dtype::i8, Dtype::u16, Dtype::f16, Dtype::bf16}) {
     const Array images = kit::random({2, 9, 27, 3}, dtype, 1, 0, 100);
     for (std::int64_t first = 0; first < 4; ++first) {
@@ -261,9 +250,8 @@ TEST_P(ExecuteTest, ReadsBytesAndHalvesFromAnywhere) {
   }
 }
 
-TEST_P(ExecuteTest, RunsLongPrograms) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExecuteTest, RunsLongPrograms) {
+  const Context context = kit::context(device());
   const Array x = kit::random({2000}, Dtype::i64, 1, -99, 99);
   Expr sum = leaf_like(0, x);
   std::vector<std::int64_t> want(x.as<std::int64_t>(), x.as<std::int64_t>() + 2000);

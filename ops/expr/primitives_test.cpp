@@ -10,9 +10,7 @@
 namespace forebay::expr {
 namespace {
 
-class PrimitivesTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, PrimitivesTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class PrimitivesTest : public kit::DeviceTest {};
 
 /// All pairs of edge values.
 template <class T>
@@ -234,9 +232,8 @@ void check_primitive(Opcode opcode, const Context& context) {
   }
 }
 
-TEST_P(PrimitivesTest, ComputesEveryPrimitiveOfReals) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(PrimitivesTest, ComputesEveryPrimitiveOfReals) {
+  const Context context = kit::context(device());
   for (Opcode opcode : computing_opcodes()) {
     for (Dtype dtype : kAllDtypes) {
       if (is_complex(dtype) || !info(opcode).supported.has(dtype)) continue;
@@ -288,16 +285,14 @@ void check_complex(const Context& context) {
   check(select(binary(Opcode::eq, first, second), first, second), 0, [](Z, Z q) { return q; });
 }
 
-TEST_P(PrimitivesTest, ComputesEveryPrimitiveOfComplexNumbers) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(PrimitivesTest, ComputesEveryPrimitiveOfComplexNumbers) {
+  const Context context = kit::context(device());
   check_complex<float>(context);
   check_complex<double>(context);
 }
 
-TEST_P(PrimitivesTest, DividesComplexNumbersWhoseSquaresOverflow) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(PrimitivesTest, DividesComplexNumbersWhoseSquaresOverflow) {
+  const Context context = kit::context(device());
   const Array x = Array::from<std::complex<double>>(
       {2}, std::vector<std::complex<double>>{{1e300, 1e300}, {1, 1}});
   const Array y = Array::from<std::complex<double>>(
@@ -310,9 +305,8 @@ TEST_P(PrimitivesTest, DividesComplexNumbersWhoseSquaresOverflow) {
   EXPECT_TRUE(std::isinf(kit::complex_value(got.view(), 1).real()));
 }
 
-TEST_P(PrimitivesTest, SelectsInEveryDtype) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(PrimitivesTest, SelectsInEveryDtype) {
+  const Context context = kit::context(device());
   const Array condition =
       kit::generate({1025}, Dtype::boolean, [](std::int64_t i) { return i % 3 == 0; });
   for (Dtype dtype : kAllDtypes) {

@@ -13,9 +13,7 @@
 namespace forebay::expr {
 namespace {
 
-class RandomExprTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, RandomExprTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class RandomExprTest : public kit::DeviceTest {};
 
 Expr number(std::uint64_t value) { return Expr::constant(value, Dtype::u64); }
 
@@ -24,9 +22,8 @@ Array counted(const Dims& shape) {
   return kit::generate(shape, Dtype::u64, [](std::int64_t i) { return static_cast<double>(i); });
 }
 
-TEST_P(RandomExprTest, IndexIsTheArrayOfNumbersUnderEveryIndexMap) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomExprTest, IndexIsTheArrayOfNumbersUnderEveryIndexMap) {
+  const Context context = kit::context(device());
   using Map = std::function<Expr(const Expr&)>;
   const std::vector<std::pair<Dims, Map>> maps = {
       {{7}, [](const Expr& a) { return a; }},
@@ -79,9 +76,8 @@ TEST_P(RandomExprTest, IndexIsTheArrayOfNumbersUnderEveryIndexMap) {
   }
 }
 
-TEST_P(RandomExprTest, IndexIsReadThroughAsASourceIs) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomExprTest, IndexIsReadThroughAsASourceIs) {
+  const Context context = kit::context(device());
   const Expr part = slice(Expr::leaf(0, Dtype::u64, {6, 8}), 1, 2, 7);
   const Array want = run(part, {counted({6, 8})}, context);
   for (const Expr& source : {Expr::index({6, 8}), Expr::index({6, 8}) + number(0)})
@@ -96,9 +92,8 @@ std::uint32_t word(std::uint64_t place, std::uint64_t sequence, std::uint64_t ke
       key)[place % 4];
 }
 
-TEST_P(RandomExprTest, PhiloxGivesTheWordsOfItsPlaces) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomExprTest, PhiloxGivesTheWordsOfItsPlaces) {
+  const Context context = kit::context(device());
   const std::uint64_t key = 0x123456789abcdef0;
   for (const Dims& shape : {Dims{5}, Dims{3, 1}, Dims{3, 7}, Dims{4, 1000}, Dims{2, 3, 256},
                             Dims{700, 6}, Dims{3, 4099}}) {
@@ -151,9 +146,8 @@ Array numbers_of(Opcode opcode, const Context& context) {
   return run(unary(opcode, leaf_like(0, x)), {x}, context);
 }
 
-TEST_P(RandomExprTest, UniformIsTheUpperBits) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomExprTest, UniformIsTheUpperBits) {
+  const Context context = kit::context(device());
   const auto short_words = words<std::uint32_t>();
   const Array f32 = numbers_of<std::uint32_t>(Opcode::uniform, context);
   ASSERT_EQ(f32.dtype(), Dtype::f32);
@@ -189,16 +183,14 @@ void expect_quantiles(const Array& got, double relative) {
   }
 }
 
-TEST_P(RandomExprTest, NormalIsTheQuantileOfTheWord) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomExprTest, NormalIsTheQuantileOfTheWord) {
+  const Context context = kit::context(device());
   expect_quantiles<std::uint32_t>(numbers_of<std::uint32_t>(Opcode::normal, context), 1.2e-6);
   expect_quantiles<std::uint64_t>(numbers_of<std::uint64_t>(Opcode::normal, context), 8e-7);
 }
 
-TEST_P(RandomExprTest, NumbersAreTheSameBitsOnBothDevices) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam()), cpu = kit::context(Device::cpu());
+DEVICE_TEST(RandomExprTest, NumbersAreTheSameBitsOnBothDevices) {
+  const Context context = kit::context(device()), cpu = kit::context(Device::cpu());
   for (const Opcode opcode : {Opcode::uniform, Opcode::normal}) {
     EXPECT_TRUE(kit::same_bits(numbers_of<std::uint32_t>(opcode, context),
                                numbers_of<std::uint32_t>(opcode, cpu)));

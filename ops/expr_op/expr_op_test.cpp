@@ -12,8 +12,7 @@
 namespace forebay {
 namespace {
 
-class ExprOpTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ExprOpTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class ExprOpTest : public kit::DeviceTest {};
 
 using Fields = std::vector<std::pair<std::string, Array>>;
 
@@ -91,9 +90,8 @@ TEST(Formula, IsExplainedWithEveryFunction) {
         << function.name;
 }
 
-TEST_P(ExprOpTest, ComputesOverFieldsOfEveryLayout) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExprOpTest, ComputesOverFieldsOfEveryLayout) {
+  const Context context = kit::context(device());
   const Array x = kit::random({7, 33, 5}, Dtype::f32, 1),
               gain = kit::random({33, 1}, Dtype::f32, 2);
   const Array z = kit::random({7, 33, 5}, Dtype::c64, 3),
@@ -121,9 +119,8 @@ TEST_P(ExprOpTest, ComputesOverFieldsOfEveryLayout) {
   }
 }
 
-TEST_P(ExprOpTest, GivesTheBitsOfTheOpsOneByOne) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExprOpTest, GivesTheBitsOfTheOpsOneByOne) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : {Dtype::u8, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
     const Array x = kit::random({3, 100}, dtype, 5);
     Array step = run("x - 0.13", {{"x", x}}, context);
@@ -136,9 +133,8 @@ TEST_P(ExprOpTest, GivesTheBitsOfTheOpsOneByOne) {
   }
 }
 
-TEST_P(ExprOpTest, TakesEmptyAndScalarFields) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ExprOpTest, TakesEmptyAndScalarFields) {
+  const Context context = kit::context(device());
   EXPECT_EQ(run("x + 1", {{"x", kit::random({0, 4}, Dtype::f32, 1)}}, context).shape(),
             (Dims{0, 4}));
   const Array one = Array::from<float>({}, std::vector<float>{1});

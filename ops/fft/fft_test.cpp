@@ -11,34 +11,29 @@ namespace {
 
 using dft::Kind;
 
-class FftTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, FftTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class FftTest : public kit::DeviceTest {};
 
-TEST_P(FftTest, MatchesTheDefinition) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(FftTest, MatchesTheDefinition) {
   for (const Dtype dtype : {Dtype::c64, Dtype::c128, Dtype::f32, Dtype::f64}) {
-    oracle::check_family(Kind::fft, fft, dtype, kit::context(GetParam()));
+    oracle::check_family(Kind::fft, fft, dtype, kit::context(device()));
   }
 }
 
-TEST_P(FftTest, TakesEveryDtype) {
-  SKIP_WITHOUT(GetParam());
-  oracle::check_dtypes(Kind::fft, fft, kit::context(GetParam()));
+DEVICE_TEST(FftTest, TakesEveryDtype) {
+  oracle::check_dtypes(Kind::fft, fft, kit::context(device()));
 }
 
 /// What no transform of f32 would keep.
-TEST_P(FftTest, ThirtyTwoBitIntegersKeepTheirBits) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(FftTest, ThirtyTwoBitIntegersKeepTheirBits) {
   const Array x = Array::from({2}, std::vector<std::int32_t>{(1 << 24) + 1, 0});
-  const Array got = oracle::run(fft, x, {}, kit::context(GetParam()));
+  const Array got = oracle::run(fft, x, {}, kit::context(device()));
   EXPECT_TRUE(kit::near(got, std::vector<double>{16777217, 16777217}, 0));
 }
 
 /// Rows of real input agree with the same rows as complex numbers, and are Hermitian to the last
 /// bit.
-TEST_P(FftTest, RealRowsAreHermitian) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(FftTest, RealRowsAreHermitian) {
+  const Context context = kit::context(device());
   for (const std::int64_t n : {6, 7, 1000}) {
     const Array x = kit::random({3, n}, Dtype::f32, 1);
     const auto got = kit::complex_values(oracle::run(fft, x, {.norm = FftNorm::ortho}, context));
@@ -51,11 +46,10 @@ TEST_P(FftTest, RealRowsAreHermitian) {
   }
 }
 
-TEST_P(FftTest, NanAndInfinityStayInTheirRow) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(FftTest, NanAndInfinityStayInTheirRow) {
   Array x = kit::generate({3, 8}, Dtype::f32, [](std::int64_t) { return 1; });
   x.as<float>()[9] = std::numeric_limits<float>::quiet_NaN();
-  const auto got = kit::complex_values(oracle::run(fft, x, {}, kit::context(GetParam())));
+  const auto got = kit::complex_values(oracle::run(fft, x, {}, kit::context(device())));
   for (std::size_t k = 0; k < 8; ++k) {
     EXPECT_EQ(got[k], (k == 0 ? std::complex<double>(8) : 0)) << k;
     EXPECT_TRUE(std::isnan(std::norm(got[8 + k]))) << k;
@@ -63,9 +57,8 @@ TEST_P(FftTest, NanAndInfinityStayInTheirRow) {
   }
 }
 
-TEST_P(FftTest, LongRowsComeBack) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(FftTest, LongRowsComeBack) {
+  const Context context = kit::context(device());
   for (const std::int64_t n : {std::int64_t{1} << 18, std::int64_t{200000}, std::int64_t{131071}}) {
     const Array x = kit::random({1, n}, Dtype::c64, 1);
     const Array spectrum = fft(kit::to_device(x, context), {}, context);
@@ -75,9 +68,8 @@ TEST_P(FftTest, LongRowsComeBack) {
 }
 
 /// More lengths than any cache of plans holds.
-TEST_P(FftTest, HundredsOfLengthsInTurn) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(FftTest, HundredsOfLengthsInTurn) {
+  const Context context = kit::context(device());
   for (int round = 0; round < 2; ++round) {
     for (std::int64_t n = 1; n <= 150; ++n)
       oracle::check(Kind::fft, fft, kit::random({2, n}, Dtype::f32, 1), {}, context);
@@ -85,13 +77,12 @@ TEST_P(FftTest, HundredsOfLengthsInTurn) {
 }
 
 /// Streams share the libraries' caches of plans, and must not share a plan.
-TEST_P(FftTest, StreamsDoNotDisturbEachOther) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(FftTest, StreamsDoNotDisturbEachOther) {
   std::vector<std::thread> threads;
   std::vector<int> wrong(4);
   for (std::size_t t = 0; t < wrong.size(); ++t) {
     threads.emplace_back([&, t] {
-      const Context context = kit::context(GetParam());
+      const Context context = kit::context(device());
       for (std::int64_t n = 20; n < 60; ++n) {
         const Array x = kit::random({200, n}, Dtype::f32, t);
         const Array got = kit::to_host(fft(kit::to_device(x, context), {}, context), context);

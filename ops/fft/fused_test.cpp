@@ -138,12 +138,9 @@ void check_all(const std::vector<Case>& cases, Device device) {
   }
 }
 
-class FusedFftTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, FusedFftTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class FusedFftTest : public kit::DeviceTest {};
 
-TEST_P(FusedFftTest, EveryShortLengthAndManyLonger) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(FusedFftTest, EveryShortLengthAndManyLonger) {
   std::vector<std::int64_t> lengths{75,   80,   81,   96,   98,   100,  125,  128,  135,  200,
                                     243,  256,  343,  400,  500,  512,  625,  1000, 1024, 1200,
                                     1536, 2000, 2048, 2401, 3125, 4000, 4096, 6000, 8192};
@@ -153,14 +150,13 @@ TEST_P(FusedFftTest, EveryShortLengthAndManyLonger) {
   for (const std::int64_t n : lengths) {
     const bool fits =
         dft::rows_fit(dft::resolve(Kind::rfft, n, -1, FftNorm::ortho, {Dtype::f32, {1, n}}));
-    if (GetParam().is_cuda() && !fits) continue;
+    if (device().is_cuda() && !fits) continue;
     cases.push_back({.n = n, .extent = n, .rows = n > 2000 ? 3 : 37, .behind = Behind::log_power});
   }
-  check_all(cases, GetParam());
+  check_all(cases, device());
 }
 
-TEST_P(FusedFftTest, EveryKindCroppedAndPadded) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(FusedFftTest, EveryKindCroppedAndPadded) {
   std::vector<Case> cases;
   for (const std::int64_t n : {1, 2, 12, 15, 60, 128, 147, 250}) {
     for (const std::int64_t extra : {-3, 0, 5}) {
@@ -183,14 +179,13 @@ TEST_P(FusedFftTest, EveryKindCroppedAndPadded) {
       add(Kind::irfft, Dtype::f32, Dtype::f32, n / 2 + 1);
     }
   }
-  check_all(cases, GetParam());
+  check_all(cases, device());
 }
 
 /// Overlapping frames of a signal are a strided leaf, at any alignment; the result is what the
 /// frames alone give.
-TEST_P(FusedFftTest, FramesOfASignal) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam()), cpu = kit::context(Device::cpu());
+DEVICE_TEST(FusedFftTest, FramesOfASignal) {
+  const Context context = kit::context(device()), cpu = kit::context(Device::cpu());
   for (const std::int64_t hop : {160, 7}) {
     const std::int64_t n = 400, frames = 20, length = n + (frames - 1) * hop;
     const Array signal = kit::random({3, length + 1}, Dtype::f32, 1);
@@ -206,7 +201,7 @@ TEST_P(FusedFftTest, FramesOfASignal) {
       problem.prologue = {x *
                           broadcast_to(Expr::array(kit::random({n}, Dtype::f32, 2)), x.shape())};
       const Array out = Array::empty(problem.outputs[0].shape, Dtype::c64, context);
-      run_body(*op.entry().body(GetParam().kind)(op, problem, context), {view}, {out.view()},
+      run_body(*op.entry().body(device().kind)(op, problem, context), {view}, {out.view()},
                context);
       const Array host = kit::to_host(
           eval(Expr::leaf(0, Dtype::f32, {3, frames, n}, {length + 1, hop, 1}) *
@@ -222,9 +217,8 @@ TEST_P(FusedFftTest, FramesOfASignal) {
 
 /// On CUDA, nothing fused, what cuFFT would need more passes for is one kernel of ours where there
 /// is much of it.
-TEST_P(FusedFftTest, ScaledAndConvertedWithoutNeighbours) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(FusedFftTest, ScaledAndConvertedWithoutNeighbours) {
+  const Context context = kit::context(device());
   const std::int64_t n = 12, rows = (1 << 20) / n + 3;
   oracle::check(Kind::rfft, rfft, kit::random({rows, n}, Dtype::f32, 1), {.norm = FftNorm::ortho},
                 context);

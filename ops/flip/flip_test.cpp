@@ -6,16 +6,14 @@
 namespace forebay {
 namespace {
 
-class FlipTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, FlipTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class FlipTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const Flip& settings, const Context& context) {
   return kit::to_host(flip(kit::to_device(host, context), settings, context), context);
 }
 
-TEST_P(FlipTest, ReversesAxesOfEveryDtypeLayoutAndSize) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(FlipTest, ReversesAxesOfEveryDtypeLayoutAndSize) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : kAllDtypes) {
     const Array x = kit::random({3, 4, 17}, dtype, 1);
     const auto values = kit::complex_values(x);

@@ -6,8 +6,7 @@
 namespace forebay {
 namespace {
 
-class FrameTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, FrameTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class FrameTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const Frame& settings, const Context& context) {
   return kit::to_host(frame(kit::to_device(host, context), settings, context), context);
@@ -33,9 +32,8 @@ std::vector<std::complex<double>> frames_of(const Array& x, const Frame& setting
   return want;
 }
 
-TEST_P(FrameTest, CutsEveryDtypeLayoutAndAxis) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(FrameTest, CutsEveryDtypeLayoutAndAxis) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : kAllDtypes) {
     const Array x = kit::random({5, 37, 3}, dtype, 1);
     for (const kit::Layout layout : kit::layouts()) {
@@ -50,9 +48,8 @@ TEST_P(FrameTest, CutsEveryDtypeLayoutAndAxis) {
   }
 }
 
-TEST_P(FrameTest, LeavesOutWhatIsBehindTheLastWholeFrame) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(FrameTest, LeavesOutWhatIsBehindTheLastWholeFrame) {
+  const Context context = kit::context(device());
   for (const std::int64_t extent : {1, 7, 8, 9, 400, 1025}) {
     const Array x = kit::random({3, extent}, Dtype::f32, 2);
     for (const Frame& settings : {Frame{1, 1}, Frame{7, 7}, Frame{8, 5}, Frame{3, 100},

@@ -21,26 +21,24 @@ using histogram_oracle::search;
 Expr leaf(int source, const Array& x) { return Expr::leaf(source, x.dtype(), x.shape()); }
 Expr number(double value, Dtype dtype) { return Expr::constant(value, dtype); }
 
-class FusedHistogram : public testing::TestWithParam<Device> {
+class FusedHistogram : public kit::DeviceTest {
  protected:
-  void SetUp() override { SKIP_WITHOUT(GetParam()); }
-
   /// Runs the body with `prologue` before it, on `sources` as they lie: hist, edges, ignored.
   std::vector<Array> run(const Histogram& settings, const std::vector<Expr>& prologue,
                          const std::vector<Array>& sources, int times = 1) {
-    const Context context = kit::context(GetParam());
+    const Context context = kit::context(device());
     const Op op = Op::with(find_op("histogram"), settings);
     Problem problem;
     for (const Expr& input : prologue)
       problem.inputs.push_back({input.dtype(), input.shape()});
     problem.outputs = op.infer(problem.inputs);
     problem.prologue = prologue;
-    EXPECT_TRUE(op.entry().def.fuses(op.raw_settings(), problem, GetParam().kind).prologue);
-    EXPECT_FALSE(op.entry().def.fuses(op.raw_settings(), problem, GetParam().kind).epilogue);
+    EXPECT_TRUE(op.entry().def.fuses(op.raw_settings(), problem, device().kind).prologue);
+    EXPECT_FALSE(op.entry().def.fuses(op.raw_settings(), problem, device().kind).epilogue);
     std::vector<Array> inputs;
     for (const Array& source : sources)
       inputs.push_back(kit::to_device(source, context));
-    return results_of(*op.entry().body(GetParam().kind)(op, problem, context), problem, inputs,
+    return results_of(*op.entry().body(device().kind)(op, problem, context), problem, inputs,
                       context, times);
   }
 
@@ -72,7 +70,7 @@ std::vector<std::pair<Histogram, std::set<int>>> ways(double low, double high) {
   };
 }
 
-TEST_P(FusedHistogram, ReadsWhatIsFusedBeforeIt) {
+DEVICE_TEST(FusedHistogram, ReadsWhatIsFusedBeforeIt) {
   for (const Dims& shape : {Dims{3, 5, 41}, Dims{2, 70, 300}}) {
     const Array complex = kit::random(shape, Dtype::c64, 1);
     const Array real = kit::random(shape, Dtype::f32, 2);
@@ -123,7 +121,7 @@ TEST_P(FusedHistogram, ReadsWhatIsFusedBeforeIt) {
   }
 }
 
-TEST_P(FusedHistogram, ReadsWeightsThroughWhatIsFusedBeforeThem) {
+DEVICE_TEST(FusedHistogram, ReadsWeightsThroughWhatIsFusedBeforeThem) {
   const Dims shape{4, 300};
   const Array x = kit::random(shape, Dtype::f32, 1),
               weights = kit::random(shape, Dtype::u8, 2, 0, 9);
@@ -139,7 +137,7 @@ TEST_P(FusedHistogram, ReadsWeightsThroughWhatIsFusedBeforeThem) {
   EXPECT_TRUE(kit::near(got[2], want.ignored, 0));
 }
 
-TEST_P(FusedHistogram, IsTheSameEveryTimeThatABodyRuns) {
+DEVICE_TEST(FusedHistogram, IsTheSameEveryTimeThatABodyRuns) {
   const Array x = kit::random({3, 40'000}, Dtype::f32, 1),
               bytes = kit::random({3, 40'000}, Dtype::u8, 1, 0, 255);
   expect_law({.bins = 100, .range = {{-3, 3}}}, {0, 1}, leaf(0, x), {x}, 3);
@@ -193,7 +191,7 @@ void expect_law_of_hard_values(
   }
 }
 
-TEST_P(FusedHistogram, PutsHardValuesInTheRightBin) {
+DEVICE_TEST(FusedHistogram, PutsHardValuesInTheRightBin) {
   const auto run_plain = [&](const Histogram& settings, const Array& x) {
     return run(settings, {leaf(0, x)}, {x});
   };
@@ -228,7 +226,7 @@ TEST_P(FusedHistogram, PutsHardValuesInTheRightBin) {
   }
 }
 
-TEST_P(FusedHistogram, PutsHardIntegersInTheRightBin) {
+DEVICE_TEST(FusedHistogram, PutsHardIntegersInTheRightBin) {
   for (const Dtype dtype :
        {Dtype::i8, Dtype::u8, Dtype::i16, Dtype::i32, Dtype::u32, Dtype::i64, Dtype::u64}) {
     const double low = is_signed(dtype) ? -100 : 0;
@@ -258,7 +256,7 @@ TEST_P(FusedHistogram, PutsHardIntegersInTheRightBin) {
   }
 }
 
-TEST_P(FusedHistogram, CountsEqualValues) {
+DEVICE_TEST(FusedHistogram, CountsEqualValues) {
   for (const double value :
        {0.0, 0.7, -3.0, 3.0, 1e30}) {  // on an edge, between edges, on both bounds, outside
     for (const Dims& shape : {Dims{30'011}, Dims{40, 513}, Dims{7, 9'000}, Dims{9, 20}}) {
@@ -276,8 +274,6 @@ TEST_P(FusedHistogram, CountsEqualValues) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, FusedHistogram, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
 }  // namespace
 }  // namespace forebay

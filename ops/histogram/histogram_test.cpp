@@ -38,16 +38,14 @@ void expect_equal_widths(const Array& edges, std::int64_t first, double low, dou
   }
 }
 
-class HistogramTest : public testing::TestWithParam<Device> {
+class HistogramTest : public kit::DeviceTest {
  protected:
-  void SetUp() override { SKIP_WITHOUT(GetParam()); }
-
   HistogramResult run(const Array& host, const Histogram& settings) {
-    const Context context = kit::context(GetParam());
+    const Context context = kit::context(device());
     return to_host(histogram(kit::to_device(host, context), settings, context), context);
   }
   HistogramResult run(const Array& host, const Array& weights, const Histogram& settings) {
-    const Context context = kit::context(GetParam());
+    const Context context = kit::context(device());
     return to_host(histogram(kit::to_device(host, context), kit::to_device(weights, context),
                              settings, context),
                    context);
@@ -80,7 +78,7 @@ Array array(const std::vector<T>& values) {
   return Array::from(Dims{static_cast<std::int64_t>(values.size())}, values);
 }
 
-TEST_P(HistogramTest, CountsEveryDtypeAsASearchInTheEdges) {
+DEVICE_TEST(HistogramTest, CountsEveryDtypeAsASearchInTheEdges) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     SCOPED_TRACE(name_of(dtype));
@@ -103,7 +101,7 @@ TEST_P(HistogramTest, CountsEveryDtypeAsASearchInTheEdges) {
   }
 }
 
-TEST_P(HistogramTest, CountsEverySizeAndNumberOfBins) {
+DEVICE_TEST(HistogramTest, CountsEverySizeAndNumberOfBins) {
   for (const std::int64_t n : {1, 31, 33, 1025, 300'007}) {
     const Array x = kit::random({n}, Dtype::f32, 5);
     for (const std::int64_t bins : {1, 10, 64, 256, 1000, 5000, 20'000}) {
@@ -118,7 +116,7 @@ TEST_P(HistogramTest, CountsEverySizeAndNumberOfBins) {
   }
 }
 
-TEST_P(HistogramTest, CountsOverAnyAxes) {
+DEVICE_TEST(HistogramTest, CountsOverAnyAxes) {
   struct Case {
     Dims shape;
     Histogram settings;
@@ -162,7 +160,7 @@ TEST_P(HistogramTest, CountsOverAnyAxes) {
   }
 }
 
-TEST_P(HistogramTest, ReadsEveryMemoryLayout) {
+DEVICE_TEST(HistogramTest, ReadsEveryMemoryLayout) {
   const Array x = kit::random({6, 10, 8}, Dtype::f32, 9);
   const Histogram settings{.bins = 20, .range = {{-4, 4}}, .per_sample = true};
   const HistogramResult want = run(x, settings);
@@ -172,7 +170,7 @@ TEST_P(HistogramTest, ReadsEveryMemoryLayout) {
   }
 }
 
-TEST_P(HistogramTest, PutsEveryEdgeAndItsNeighboursInTheRightBin) {
+DEVICE_TEST(HistogramTest, PutsEveryEdgeAndItsNeighboursInTheRightBin) {
   for (const auto& [low, high] :
        {std::pair{0.0, 0.99}, {-1e30, 3e30}, {1000.0, 1000.25}, {-0.1, 1e-30}, {1e-40, 3e-40}}) {
     for (const std::int64_t bins : {3, 10, 64, 300}) {
@@ -193,7 +191,7 @@ TEST_P(HistogramTest, PutsEveryEdgeAndItsNeighboursInTheRightBin) {
   }
 }
 
-TEST_P(HistogramTest, ClosesTheLastBinOnly) {
+DEVICE_TEST(HistogramTest, ClosesTheLastBinOnly) {
   EXPECT_EQ(counts(array<float>({0, 1, 2, 3}), {.bins = 3, .range = {{0, 3}}}), (List{1, 1, 2}));
   EXPECT_EQ(counts(array<float>({0, 1, 2}), {.edges = {{0, 1, 2}}}), (List{1, 2}));
   EXPECT_EQ(counts(array<float>({1, 1}), {.edges = {{0, 1, 1}}}), (List{0, 2}));
@@ -203,7 +201,7 @@ TEST_P(HistogramTest, ClosesTheLastBinOnly) {
             (List{1, 3}));
 }
 
-TEST_P(HistogramTest, IgnoresAndCountsNaNAndWhatLiesOutside) {
+DEVICE_TEST(HistogramTest, IgnoresAndCountsNaNAndWhatLiesOutside) {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
     const std::vector<double> values = {kNaN, -kInfinity, -0.5, 0, 0.5, 1, 1.5, kInfinity, kNaN};
     const Array x = kit::generate(
@@ -222,7 +220,7 @@ TEST_P(HistogramTest, IgnoresAndCountsNaNAndWhatLiesOutside) {
   EXPECT_EQ(kit::values(nothing.ignored), List{2});
 }
 
-TEST_P(HistogramTest, OfEqualValuesReachesHalfAUnitToEachSide) {
+DEVICE_TEST(HistogramTest, OfEqualValuesReachesHalfAUnitToEachSide) {
   const HistogramResult got =
       run(kit::generate({5}, Dtype::f32, [](auto) { return 3.0; }), {.bins = 4});
   EXPECT_EQ(kit::values(got.edges), (List{2.5, 2.75, 3, 3.25, 3.5}));
@@ -232,7 +230,7 @@ TEST_P(HistogramTest, OfEqualValuesReachesHalfAUnitToEachSide) {
   EXPECT_EQ(kit::values(run(array<std::uint8_t>({0, 0}), {.bins = 1}).edges), (List{-0.5, 0.5}));
 }
 
-TEST_P(HistogramTest, OfNothingIsZerosFromZeroToOne) {
+DEVICE_TEST(HistogramTest, OfNothingIsZerosFromZeroToOne) {
   const HistogramResult got = run(kit::random({0}, Dtype::f32, 1), {.bins = 2});
   EXPECT_EQ(kit::values(got.edges), (List{0, 0.5, 1}));
   EXPECT_EQ(kit::values(got.hist), (List{0, 0}));
@@ -252,7 +250,7 @@ TEST_P(HistogramTest, OfNothingIsZerosFromZeroToOne) {
             (List{1, 0}));
 }
 
-TEST_P(HistogramTest, ComparesIntegersExactly) {
+DEVICE_TEST(HistogramTest, ComparesIntegersExactly) {
   constexpr std::int64_t kBig = std::int64_t{1} << 53;
   const auto big = static_cast<double>(kBig);
   const Array x = array<std::int64_t>({kBig - 1, kBig, kBig + 1, kBig + 2, -kBig - 1});
@@ -274,7 +272,7 @@ TEST_P(HistogramTest, ComparesIntegersExactly) {
   }
 }
 
-TEST_P(HistogramTest, AddsUpWeights) {
+DEVICE_TEST(HistogramTest, AddsUpWeights) {
   for (const std::int64_t bins : {5, 300, 20'000}) {
     for (const Dims& shape : {Dims{1}, Dims{33}, Dims{200'000}, Dims{50, 33}, Dims{3, 4000}}) {
       SCOPED_TRACE(fmt::format("{}, {} bins", to_string(shape), bins));
@@ -303,7 +301,7 @@ TEST_P(HistogramTest, AddsUpWeights) {
   EXPECT_EQ(kit::values(got.ignored), List{2});
 }
 
-TEST_P(HistogramTest, OfDensityIntegratesToOne) {
+DEVICE_TEST(HistogramTest, OfDensityIntegratesToOne) {
   const Array x = array<float>({0, 0.5, 1, 1, 3, 9});
   EXPECT_EQ(counts(x, {.edges = {{0, 1, 5}}, .density = true}), (List{2.0 / 1 / 5, 3.0 / 4 / 5}));
   const Array weights = array<float>({1, 1, 2, 2, 4, 100});
@@ -323,14 +321,14 @@ TEST_P(HistogramTest, OfDensityIntegratesToOne) {
   }
 }
 
-TEST_P(HistogramTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
+DEVICE_TEST(HistogramTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
   for (const Dims& shape : {Dims{300'000}, Dims{5'000, 60}, Dims{60, 5'000}}) {
     const Array x = kit::random(shape, Dtype::f32, 13),
                 weights = kit::random(shape, Dtype::f32, 14);
     const Histogram settings{.bins = 100, .axes = {{0}}};
     const HistogramResult want = run(x, weights, settings);
     for (const int threads : {1, 2, 3}) {
-      const Context context = Context::create(GetParam(), threads);
+      const Context context = Context::create(device(), threads);
       const HistogramResult got =
           to_host(histogram(kit::to_device(x, context), kit::to_device(weights, context), settings,
                             context),
@@ -341,13 +339,13 @@ TEST_P(HistogramTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
   }
 }
 
-TEST_P(HistogramTest, LeavesOutWhatNobodyReads) {
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(HistogramTest, LeavesOutWhatNobodyReads) {
+  const Context context = kit::context(device());
   const Array x = kit::to_device(kit::random({4, 100}, Dtype::f32, 2), context);
   const Op op = Op::with(find_op("histogram"), Histogram{.bins = 5, .per_sample = true});
   const ArraySpec in{Dtype::f32, {4, 100}};
   const Problem problem{{in}, op.infer({&in, 1})};
-  const auto body = op.entry().body(GetParam().kind)(op, problem, context);
+  const auto body = op.entry().body(device().kind)(op, problem, context);
   const HistogramResult want = run(kit::to_host(x, context), op.settings<Histogram>());
   for (int kept = 0; kept < 3; ++kept) {
     std::vector<Array> results;
@@ -367,7 +365,7 @@ TEST_P(HistogramTest, LeavesOutWhatNobodyReads) {
 }
 
 // Inputs that made other libraries fail.
-TEST_P(HistogramTest, IsRightWhereOthersWereNot) {
+DEVICE_TEST(HistogramTest, IsRightWhereOthersWereNot) {
   // PyTorch 85853 and CuPy's weighted kernel: NaN in the first bin.
   EXPECT_EQ(counts(array<float>({NAN, 0.9F}), {.bins = 2, .range = {{0, 1}}}), (List{0, 1}));
   // PyTorch 87657: CPU and CUDA differ by one count.
@@ -402,8 +400,6 @@ TEST_P(HistogramTest, IsRightWhereOthersWereNot) {
              {.bins = 4, .range = {{-1.7e308, 1.7e308}}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, HistogramTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
 void infer(const Histogram& settings, std::vector<ArraySpec> inputs) {
   Op::with(find_op("histogram"), settings).infer(inputs);

@@ -8,24 +8,20 @@ namespace {
 
 using dft::Kind;
 
-class IfftTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, IfftTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class IfftTest : public kit::DeviceTest {};
 
-TEST_P(IfftTest, MatchesTheDefinition) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(IfftTest, MatchesTheDefinition) {
   for (const Dtype dtype : {Dtype::c64, Dtype::c128, Dtype::f32, Dtype::f64}) {
-    oracle::check_family(Kind::ifft, ifft, dtype, kit::context(GetParam()));
+    oracle::check_family(Kind::ifft, ifft, dtype, kit::context(device()));
   }
 }
 
-TEST_P(IfftTest, TakesEveryDtype) {
-  SKIP_WITHOUT(GetParam());
-  oracle::check_dtypes(Kind::ifft, ifft, kit::context(GetParam()));
+DEVICE_TEST(IfftTest, TakesEveryDtype) {
+  oracle::check_dtypes(Kind::ifft, ifft, kit::context(device()));
 }
 
-TEST_P(IfftTest, InvertsFftWithEveryNorm) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(IfftTest, InvertsFftWithEveryNorm) {
+  const Context context = kit::context(device());
   for (const FftNorm norm : oracle::kNorms) {
     const Array x = kit::random({4, 100, 3}, Dtype::c64, 1);
     const Array spectrum = fft(kit::to_device(x, context), {.axis = 1, .norm = norm}, context);

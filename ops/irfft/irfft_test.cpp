@@ -9,25 +9,21 @@ namespace {
 using dft::Kind;
 using C64 = std::complex<float>;
 
-class IrfftTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, IrfftTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class IrfftTest : public kit::DeviceTest {};
 
-TEST_P(IrfftTest, MatchesTheDefinition) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(IrfftTest, MatchesTheDefinition) {
   for (const Dtype dtype : {Dtype::c64, Dtype::c128}) {
-    oracle::check_family(Kind::irfft, irfft, dtype, kit::context(GetParam()));
+    oracle::check_family(Kind::irfft, irfft, dtype, kit::context(device()));
   }
 }
 
-TEST_P(IrfftTest, TakesEveryDtype) {
-  SKIP_WITHOUT(GetParam());
-  oracle::check_dtypes(Kind::irfft, irfft, kit::context(GetParam()));
+DEVICE_TEST(IrfftTest, TakesEveryDtype) {
+  oracle::check_dtypes(Kind::irfft, irfft, kit::context(device()));
 }
 
 /// No real signal has them, so they change no bit of the result.
-TEST_P(IrfftTest, ImaginaryPartsOfTheFirstAndMiddleFrequencyAreIgnored) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(IrfftTest, ImaginaryPartsOfTheFirstAndMiddleFrequencyAreIgnored) {
+  const Context context = kit::context(device());
   for (const std::int64_t axis : {0, 1, 2}) {
     for (const std::int64_t n : {8, 9}) {  // 9 has no middle: its frequency 4 counts in full
       const Array x = kit::random({5, 5, 5}, Dtype::c64, 1);
@@ -44,9 +40,8 @@ TEST_P(IrfftTest, ImaginaryPartsOfTheFirstAndMiddleFrequencyAreIgnored) {
 }
 
 /// The default length is even, so an odd one must be given.
-TEST_P(IrfftTest, OddLengthsNeedN) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(IrfftTest, OddLengthsNeedN) {
+  const Context context = kit::context(device());
   const Array half =
       Array::from({3}, std::vector<C64>{{10, 0}, {-2.5F, 3.4409548F}, {-2.5F, 0.81229924F}});
   EXPECT_TRUE(kit::near(oracle::run(irfft, half, {}, context),
@@ -55,9 +50,8 @@ TEST_P(IrfftTest, OddLengthsNeedN) {
                         std::vector<double>{0, 1, 2, 3, 4}, 0, 1e-6));
 }
 
-TEST_P(IrfftTest, InvertsRfftWithEveryNorm) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(IrfftTest, InvertsRfftWithEveryNorm) {
+  const Context context = kit::context(device());
   for (const FftNorm norm : oracle::kNorms) {
     for (const std::int64_t n : {1, 2, 9, 100}) {
       const Array x = kit::random({4, n, 3}, Dtype::f64, 1);

@@ -12,22 +12,18 @@ const kit::ElementaryFunction kFunction = {
     },
     [](long double x) { return std::log(x); }};
 
-class LogTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, LogTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class LogTest : public kit::DeviceTest {};
 
-TEST_P(LogTest, IsWithinTwoUlpOfTheTrueValue) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_within_two_ulp(kFunction, GetParam());
+DEVICE_TEST(LogTest, IsWithinTwoUlpOfTheTrueValue) {
+  kit::expect_within_two_ulp(kFunction, device());
 }
 
-TEST_P(LogTest, IsWithinTwoUlpEverywhereInF32) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_within_two_ulp_everywhere_in_f32(kFunction, GetParam());
+DEVICE_TEST(LogTest, IsWithinTwoUlpEverywhereInF32) {
+  kit::expect_within_two_ulp_everywhere_in_f32(kFunction, device());
 }
 
-TEST_P(LogTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_every_layout_and_size(kFunction, GetParam());
+DEVICE_TEST(LogTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
+  kit::expect_every_layout_and_size(kFunction, device());
 }
 
 TEST(LogErrors, SayWhatIsAllowed) { kit::expect_error_texts(kFunction); }

@@ -12,22 +12,18 @@ const kit::ElementaryFunction kFunction = {
     },
     [](long double x) { return std::log1p(x); }};
 
-class Log1pTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, Log1pTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class Log1pTest : public kit::DeviceTest {};
 
-TEST_P(Log1pTest, IsWithinTwoUlpOfTheTrueValue) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_within_two_ulp(kFunction, GetParam());
+DEVICE_TEST(Log1pTest, IsWithinTwoUlpOfTheTrueValue) {
+  kit::expect_within_two_ulp(kFunction, device());
 }
 
-TEST_P(Log1pTest, IsWithinTwoUlpEverywhereInF32) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_within_two_ulp_everywhere_in_f32(kFunction, GetParam());
+DEVICE_TEST(Log1pTest, IsWithinTwoUlpEverywhereInF32) {
+  kit::expect_within_two_ulp_everywhere_in_f32(kFunction, device());
 }
 
-TEST_P(Log1pTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
-  SKIP_WITHOUT(GetParam());
-  kit::expect_every_layout_and_size(kFunction, GetParam());
+DEVICE_TEST(Log1pTest, ChoosesTheResultsDtypeAndTakesEveryLayoutAndSize) {
+  kit::expect_every_layout_and_size(kFunction, device());
 }
 
 TEST(Log1pErrors, SayWhatIsAllowed) { kit::expect_error_texts(kFunction); }

@@ -21,13 +21,10 @@ Array run(const Op& op, const Problem& problem, const std::vector<Array>& source
 
 Expr constant(double value) { return Expr::constant(Number(value), Dtype::f32); }
 
-class MatmulFusedTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, MatmulFusedTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class MatmulFusedTest : public kit::DeviceTest {};
 
-TEST_P(MatmulFusedTest, WorkBeforeItHasTheSameBits) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulFusedTest, WorkBeforeItHasTheSameBits) {
+  const Context context = kit::context(device());
   const Array u8 = kit::to_device(kit::random({3, 40, 24}, Dtype::u8, 1, 0, 255), context);
   const Array gain = kit::to_device(kit::random({24}, Dtype::f32, 2), context);
   const Array other = kit::to_device(kit::random({24, 16}, Dtype::f32, 3), context);

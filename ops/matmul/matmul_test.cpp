@@ -165,12 +165,10 @@ const std::vector<Pair> kPairs = {
     {{0, 5, 7}, {1, 7, 4}},
 };
 
-class MatmulTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, MatmulTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class MatmulTest : public kit::DeviceTest {};
 
-TEST_P(MatmulTest, EveryShapeAndFloat) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, EveryShapeAndFloat) {
+  const Context context = kit::context(device());
   for (const Dtype dtype :
        {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64, Dtype::c64, Dtype::c128}) {
     const Dtype sum = size_of(dtype) == 2 ? Dtype::f32 : dtype;
@@ -194,9 +192,8 @@ TEST_P(MatmulTest, EveryShapeAndFloat) {
 }
 
 /// Every bit of the operands is used, so a route through floats would show.
-TEST_P(MatmulTest, EveryShapeAndInteger) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, EveryShapeAndInteger) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : kAllDtypes) {
     if (!is_integer(dtype)) continue;
     dispatch(Integers{}, dtype, "test", "x", [&]<class T>(Type<T>) {
@@ -235,9 +232,8 @@ TEST_P(MatmulTest, EveryShapeAndInteger) {
   }
 }
 
-TEST_P(MatmulTest, EveryLayout) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, EveryLayout) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : {Dtype::f16, Dtype::f32, Dtype::c128, Dtype::i16}) {
     const Array x = kit::random({3, 5, 7}, dtype, 1), other = kit::random({3, 7, 9}, dtype, 2);
     const Array want = run(x, other, {}, context);
@@ -252,9 +248,8 @@ TEST_P(MatmulTest, EveryLayout) {
   }
 }
 
-TEST_P(MatmulTest, ComputeRoundsTheOperands) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, ComputeRoundsTheOperands) {
+  const Context context = kit::context(device());
   const Array x = kit::random({33, 100}, Dtype::f32, 1),
               other = kit::random({100, 47}, Dtype::f32, 2);
   const Shapes shapes(x.shape(), other.shape(), false);
@@ -277,9 +272,8 @@ TEST_P(MatmulTest, ComputeRoundsTheOperands) {
   EXPECT_TRUE(close(once, want, Dtype::f64)) << "sums in f64, one rounding";
 }
 
-TEST_P(MatmulTest, DtypeOfTheResult) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, DtypeOfTheResult) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
     const Array x = kit::random({6, 20}, dtype, 1), other = kit::random({20, 10}, dtype, 2);
     const Want want =
@@ -299,9 +293,8 @@ TEST_P(MatmulTest, DtypeOfTheResult) {
   EXPECT_TRUE(close(run(x, other, {.compute = Compute::tf32}, context), want, Dtype::c64, 0x1p-8));
 }
 
-TEST_P(MatmulTest, MixedDtypesArePromotedAsInNumPy) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, MixedDtypesArePromotedAsInNumPy) {
+  const Context context = kit::context(device());
   struct Case {
     Dtype x, other, common, sum;
   };
@@ -340,9 +333,8 @@ TEST_P(MatmulTest, MixedDtypesArePromotedAsInNumPy) {
   }
 }
 
-TEST_P(MatmulTest, ConstantOther) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, ConstantOther) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::f16, Dtype::i32}) {
     const Array x = kit::random({3, 5, 7}, Dtype::f32, 1), other = kit::random({7, 4}, dtype, 2);
     const Array given = kit::to_device(x, context);
@@ -367,18 +359,16 @@ TEST_P(MatmulTest, ConstantOther) {
 }
 
 /// f32 means f32: at TF32's precision the first element would be 6.175251.
-TEST_P(MatmulTest, SinglePrecisionByDefault) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(MatmulTest, SinglePrecisionByDefault) {
   const Array a =
       Array::from({2, 2}, std::vector<float>{1.1111111F, 2.2222222F, 3.3333333F, 4.4444444F});
-  const Array got = run(a, a, {.transpose_other = true}, kit::context(GetParam()));
+  const Array got = run(a, a, {.transpose_other = true}, kit::context(device()));
   EXPECT_TRUE(
       kit::near(got, std::vector<double>{6.1728387, 13.580246, 13.580246, 30.864195}, 2e-7));
 }
 
-TEST_P(MatmulTest, HalfSumsDoNotOverflowOrStick) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, HalfSumsDoNotOverflowOrStick) {
+  const Context context = kit::context(device());
   // 4096 ones stick at 2048 when summed in f16, at 256 in bf16.
   const auto ones = [](const Dims& shape, Dtype dtype) {
     return kit::generate(shape, dtype, [](std::int64_t) { return 1; });
@@ -394,9 +384,8 @@ TEST_P(MatmulTest, HalfSumsDoNotOverflowOrStick) {
   EXPECT_TRUE(kit::near(got, std::vector<double>{992}, 0));  // f16 has 59008 for 59000
 }
 
-TEST_P(MatmulTest, IntegersWrap) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, IntegersWrap) {
+  const Context context = kit::context(device());
   const Array got = run(Array::from({1, 1}, std::vector<std::uint8_t>{200}),
                         Array::from({1, 1}, std::vector<std::uint8_t>{2}), {}, context);
   EXPECT_TRUE(kit::same_bits(got, Array::from({1, 1}, std::vector<std::uint8_t>{144})));
@@ -406,19 +395,17 @@ TEST_P(MatmulTest, IntegersWrap) {
                              Array::from({1, 1}, std::vector<std::int64_t>{large})));
 }
 
-TEST_P(MatmulTest, ZeroTimesNanIsNan) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(MatmulTest, ZeroTimesNanIsNan) {
   const Array zeros = kit::generate({70, 80}, Dtype::f32, [](std::int64_t) { return 0; });
   const Array nans = kit::generate({80, 90}, Dtype::f32, [](std::int64_t) { return std::nan(""); });
-  for (const double value : kit::values(run(zeros, nans, {}, kit::context(GetParam())))) {
+  for (const double value : kit::values(run(zeros, nans, {}, kit::context(device())))) {
     ASSERT_TRUE(std::isnan(value));
   }
 }
 
 /// More products than a grid's third axis has blocks.
-TEST_P(MatmulTest, SeventyThousandSmallProducts) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MatmulTest, SeventyThousandSmallProducts) {
+  const Context context = kit::context(device());
   for (const Dims& other_shape : {Dims{70000, 3, 2}, Dims{1, 3, 2}}) {
     const Array x = kit::random({70000, 2, 3}, Dtype::f32, 1),
                 other = kit::random(other_shape, Dtype::f32, 2);

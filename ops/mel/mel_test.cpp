@@ -18,8 +18,7 @@
 namespace forebay {
 namespace {
 
-class MelTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, MelTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class MelTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const Mel& settings, const Context& context) {
   return kit::to_host(mel(kit::to_device(host, context), settings, context), context);
@@ -107,9 +106,8 @@ Array sums_of(const Array& x, const Mel& settings) {
   return rounded;
 }
 
-TEST_P(MelTest, SumsBandsOfEveryFloatAndLayout) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MelTest, SumsBandsOfEveryFloatAndLayout) {
+  const Context context = kit::context(device());
   const Mel settings{.sample_rate = 16000, .n_mels = 10, .norm = MelNorm::slaney};
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
     const Array x = kit::random({3, 5, 65}, dtype, 1, 0, 100);
@@ -123,9 +121,8 @@ TEST_P(MelTest, SumsBandsOfEveryFloatAndLayout) {
   EXPECT_EQ(run(kit::random({0, 65}, Dtype::f32, 1), settings, context).shape(), (Dims{0, 10}));
 }
 
-TEST_P(MelTest, AnyNumberOfRowsFrequenciesAndBands) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MelTest, AnyNumberOfRowsFrequenciesAndBands) {
+  const Context context = kit::context(device());
   const auto check = [&](const Dims& shape, Dtype dtype, const Mel& settings) {
     const Array x = kit::random(shape, dtype, 1, -1, 1);
     const Array got = run(x, settings, context);
@@ -148,9 +145,8 @@ TEST_P(MelTest, AnyNumberOfRowsFrequenciesAndBands) {
   check({2, 5}, Dtype::f32, {.sample_rate = 16000, .n_mels = 3, .fmin = 100, .fmax = 101.0});
 }
 
-TEST_P(MelTest, FrequenciesOutsideOfItsBandsDoNotReachABand) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MelTest, FrequenciesOutsideOfItsBandsDoNotReachABand) {
+  const Context context = kit::context(device());
   const Array x = kit::generate({2, 201}, Dtype::f32, [](std::int64_t i) {
     return i % 201 < 3 || i % 201 > 125 ? std::numeric_limits<double>::quiet_NaN() : 1;
   });
@@ -159,9 +155,8 @@ TEST_P(MelTest, FrequenciesOutsideOfItsBandsDoNotReachABand) {
     EXPECT_TRUE(std::isfinite(band));
 }
 
-TEST_P(MelTest, EndsALogMelChain) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(MelTest, EndsALogMelChain) {
+  const Context context = kit::context(device());
   const Array x = kit::random({2, 700}, Dtype::f32, 3, -1, 1);
   const Mel settings{.sample_rate = 16000, .n_mels = 8};
   Array y = frame(kit::to_device(x, context), {.length = 400, .hop = 160}, context);

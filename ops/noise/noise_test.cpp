@@ -10,8 +10,7 @@ using test::draw_of;
 
 constexpr int kDraws = 1;  // in every run for ever
 
-class NoiseTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, NoiseTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class NoiseTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const Noise& settings, const Draw& draw, const Context& context) {
   return kit::to_host(noise(kit::to_device(host, context), settings, draw, context), context);
@@ -42,9 +41,8 @@ Array standard(const Dims& shape, const std::vector<std::int64_t>& ids, NoiseKin
   return expr::run(unary(opcode, expr::leaf_like(0, bits)), {bits}, kit::context(Device::cpu()));
 }
 
-TEST_P(NoiseTest, AddsWhatItsWordsSay) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(NoiseTest, AddsWhatItsWordsSay) {
+  const Context context = kit::context(device());
   const std::vector<std::int64_t> ids = {5, 0, (std::int64_t{1} << 40) + 7, 5};
   for (const Dims& shape : {Dims{4, 5}, Dims{4}, Dims{4, 3, 7, 2}, Dims{4, 1030}}) {
     for (const NoiseKind kind : {NoiseKind::gaussian, NoiseKind::uniform}) {
@@ -61,9 +59,8 @@ TEST_P(NoiseTest, AddsWhatItsWordsSay) {
   }
 }
 
-TEST_P(NoiseTest, ScalesShiftsAndRoundsOnce) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(NoiseTest, ScalesShiftsAndRoundsOnce) {
+  const Context context = kit::context(device());
   const Draw draw = draw_of(2, context);
   const Dims shape{2, 100};
   const Array z = standard(shape, {0, 1}, NoiseKind::gaussian, Dtype::f32, 3, draw.seed, 0);
@@ -92,9 +89,8 @@ TEST_P(NoiseTest, ScalesShiftsAndRoundsOnce) {
   EXPECT_TRUE(kit::same_bits(run(x, {.std = 0}, draw, context), x));
 }
 
-TEST_P(NoiseTest, BelongsToSamplesNotToRows) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(NoiseTest, BelongsToSamplesNotToRows) {
+  const Context context = kit::context(device());
   const Array x = kit::generate({6, 40}, Dtype::f32, [](std::int64_t) { return 0; });
   const Array all = run(x, {}, draw_of(6, context), context);
   const std::vector<std::int64_t> order = {4, 1, 1, 5};
@@ -116,9 +112,8 @@ std::vector<double> drawn(const Noise& settings, std::int64_t count, std::int64_
   return kit::values(run(x, settings, draw_of(count, context, 0, epoch, seed), context));
 }
 
-TEST_P(NoiseTest, IsDistributedAsItSays) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(NoiseTest, IsDistributedAsItSays) {
+  const Context context = kit::context(device());
   const double n = 500 * 400;
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
     for (const std::uint64_t seed : {0, 1, 2}) {
@@ -140,9 +135,8 @@ TEST_P(NoiseTest, IsDistributedAsItSays) {
   }
 }
 
-TEST_P(NoiseTest, HasNothingInCommonBetweenElementsSamplesEpochsSeedsAndStages) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(NoiseTest, HasNothingInCommonBetweenElementsSamplesEpochsSeedsAndStages) {
+  const Context context = kit::context(device());
   const auto z = drawn({}, 500, 400, 0, 7, context);
   const auto uncorrelated = [&](const std::vector<double>& other, const char* what) {
     EXPECT_LT(std::abs(test::correlation_of(z, other)), test::kMostCorrelation) << what;

@@ -182,17 +182,15 @@ std::vector<Case> others() {
   return all;
 }
 
-class FusedNormalize : public testing::TestWithParam<Device> {
+class FusedNormalize : public kit::DeviceTest {
  protected:
-  void SetUp() override { SKIP_WITHOUT(GetParam()); }
-
   void check(const std::vector<Case>& cases) {
-    const Context context = kit::context(GetParam()), cpu = kit::context(Device::cpu());
+    const Context context = kit::context(device()), cpu = kit::context(Device::cpu());
     for (const Case& c : cases) {
       const Op op = Op::with(find_op("normalize"), c.settings);
       const Problem problem = problem_of(op, c);
       const Array x = kit::to_device(c.x, context);
-      const Array got = results_of(*op.entry().body(GetParam().kind)(op, problem, context), problem,
+      const Array got = results_of(*op.entry().body(device().kind)(op, problem, context), problem,
                                    {x}, context)[0];
       const Array input = kit::to_host(eval(problem.prologue[0], {c.x}, cpu), cpu);
       Oracle want = oracle(input, c.reduced, c.settings);
@@ -204,19 +202,17 @@ class FusedNormalize : public testing::TestWithParam<Device> {
       if (problem.epilogue.valid()) apart = eval(problem.epilogue, {apart, x}, context);
       apart = kit::to_host(apart, context);
       EXPECT_TRUE(within_bounds(apart, want)) << c.what << ", apart";
-      if (!GetParam().is_cuda()) {
+      if (!device().is_cuda()) {
         EXPECT_TRUE(kit::same_bits(got, apart)) << c.what;
       }
     }
   }
 };
 
-TEST_P(FusedNormalize, OfRowsIsRight) { check(rows()); }
-TEST_P(FusedNormalize, OfAnyLayoutIsRight) { check(layouts()); }
-TEST_P(FusedNormalize, OfOtherDtypesAndConstantsIsRight) { check(others()); }
+DEVICE_TEST(FusedNormalize, OfRowsIsRight) { check(rows()); }
+DEVICE_TEST(FusedNormalize, OfAnyLayoutIsRight) { check(layouts()); }
+DEVICE_TEST(FusedNormalize, OfOtherDtypesAndConstantsIsRight) { check(others()); }
 
-INSTANTIATE_TEST_SUITE_P(Devices, FusedNormalize, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
 TEST(FusedNormalizePlan, FusesWhereStatisticsAreComputed) {
   const OpDef& def = find_op("normalize").def;

@@ -8,16 +8,15 @@ namespace {
 
 using namespace normalize_oracle;  // NOLINT(google-build-using-namespace): the tests' words
 
-class NormalizeTest : public testing::TestWithParam<Device> {
+class NormalizeTest : public kit::DeviceTest {
  protected:
-  void SetUp() override { SKIP_WITHOUT(GetParam()); }
   Array run(const Array& host, const Normalize& settings) {
-    const Context context = kit::context(GetParam());
+    const Context context = kit::context(device());
     return kit::to_host(normalize(kit::to_device(host, context), settings, context), context);
   }
 };
 
-TEST_P(NormalizeTest, ComputesStatisticsOverAnyAxes) {
+DEVICE_TEST(NormalizeTest, ComputesStatisticsOverAnyAxes) {
   const Dims shape{2, 3, 4, 5};
   for (unsigned set = 1; set < 16; ++set) {
     std::vector<std::int64_t> axes;
@@ -32,7 +31,7 @@ TEST_P(NormalizeTest, ComputesStatisticsOverAnyAxes) {
   }
 }
 
-TEST_P(NormalizeTest, TakesEveryDtype) {
+DEVICE_TEST(NormalizeTest, TakesEveryDtype) {
   const Dims shape{9, 33};
   for (const Dtype in : kAllDtypes) {
     if (is_complex(in)) continue;
@@ -48,7 +47,7 @@ TEST_P(NormalizeTest, TakesEveryDtype) {
   }
 }
 
-TEST_P(NormalizeTest, TakesEverySize) {
+DEVICE_TEST(NormalizeTest, TakesEverySize) {
   // Around a warp and a tile; rows and columns, more than a block or a unit holds; interleaved
   // channels.
   struct Case {
@@ -89,7 +88,7 @@ TEST_P(NormalizeTest, TakesEverySize) {
   }
 }
 
-TEST_P(NormalizeTest, TakesEmptyAndRankZero) {
+DEVICE_TEST(NormalizeTest, TakesEmptyAndRankZero) {
   EXPECT_EQ(run(kit::random({0}, Dtype::f32, 1), {}).shape(), (Dims{0}));
   EXPECT_EQ(run(kit::random({3, 0}, Dtype::u8, 1), {.axes = {{1}}}).shape(), (Dims{3, 0}));
   EXPECT_EQ(run(kit::random({3, 0}, Dtype::u8, 1), {.layout = Layout::nc}).shape(), (Dims{3, 0}));
@@ -99,7 +98,7 @@ TEST_P(NormalizeTest, TakesEmptyAndRankZero) {
   EXPECT_TRUE(kit::near(run(scalar, {.mean = 1, .std = 4}), std::vector{0.5}, 0));
 }
 
-TEST_P(NormalizeTest, KnowsLayouts) {
+DEVICE_TEST(NormalizeTest, KnowsLayouts) {
   struct Case {
     Layout layout;
     Dims shape;
@@ -119,7 +118,7 @@ TEST_P(NormalizeTest, KnowsLayouts) {
   }
 }
 
-TEST_P(NormalizeTest, ReadsEveryMemoryLayout) {
+DEVICE_TEST(NormalizeTest, ReadsEveryMemoryLayout) {
   const Array x = kit::random({6, 10, 8}, Dtype::f32, 9);
   const Array want = run(x, {.axes = {{1}}});
   for (const kit::Layout layout : kit::layouts()) {
@@ -128,7 +127,7 @@ TEST_P(NormalizeTest, ReadsEveryMemoryLayout) {
   }
 }
 
-TEST_P(NormalizeTest, KeepsAccuracyFarFromZero) {
+DEVICE_TEST(NormalizeTest, KeepsAccuracyFarFromZero) {
   const auto wave = [](double mean, double std) {
     return [=](std::int64_t i) { return mean + std * std::sin(static_cast<double>(i) * 0.7); };
   };
@@ -155,7 +154,7 @@ TEST_P(NormalizeTest, KeepsAccuracyFarFromZero) {
   }
 }
 
-TEST_P(NormalizeTest, SurvivesAnOutlierInFront) {
+DEVICE_TEST(NormalizeTest, SurvivesAnOutlierInFront) {
   for (const std::int64_t n : {1025, 70000}) {
     const Array x = kit::generate(
         {n}, Dtype::f32, [](std::int64_t i) { return i == 0 ? 1e30 : std::sin(double(i)); });
@@ -163,7 +162,7 @@ TEST_P(NormalizeTest, SurvivesAnOutlierInFront) {
   }
 }
 
-TEST_P(NormalizeTest, OfEqualElementsHasAStdOfExactlyZero) {
+DEVICE_TEST(NormalizeTest, OfEqualElementsHasAStdOfExactlyZero) {
   for (const Dtype dtype : {Dtype::f16, Dtype::f32, Dtype::f64, Dtype::u8, Dtype::i64}) {
     for (const std::int64_t n : {7, 1025, 70000}) {
       const Array x = kit::generate({n}, dtype, [](auto) { return 100.1; });
@@ -175,7 +174,7 @@ TEST_P(NormalizeTest, OfEqualElementsHasAStdOfExactlyZero) {
   }
 }
 
-TEST_P(NormalizeTest, PutsEpsilonWhereAsked) {
+DEVICE_TEST(NormalizeTest, PutsEpsilonWhereAsked) {
   const Array x =
       kit::generate({3, 33}, Dtype::f32, [](std::int64_t i) { return 1e-3 * std::sin(double(i)); });
   for (const EpsilonPlace place :
@@ -188,7 +187,7 @@ TEST_P(NormalizeTest, PutsEpsilonWhereAsked) {
   }
 }
 
-TEST_P(NormalizeTest, DividesByNMinusDdof) {
+DEVICE_TEST(NormalizeTest, DividesByNMinusDdof) {
   const Array x = kit::random({5, 6}, Dtype::f32, 2);
   for (const std::int64_t ddof : {1, 5}) {
     const Normalize settings{.axes = {{1}}, .ddof = ddof};
@@ -199,7 +198,7 @@ TEST_P(NormalizeTest, DividesByNMinusDdof) {
   EXPECT_TRUE(kit::near(run(x, {.axes = {{1}}, .ddof = 7}), nans, 0));
 }
 
-TEST_P(NormalizeTest, ComputesWhatIsNotGiven) {
+DEVICE_TEST(NormalizeTest, ComputesWhatIsNotGiven) {
   // Few and many elements a slice; the constants run along the channels of every sample.
   for (const Dims& shape : {Dims{4, 3, 65}, Dims{2, 3, 40000}}) {
     for (const Dtype dtype : {Dtype::f32, Dtype::i32, Dtype::f64}) {
@@ -218,7 +217,7 @@ TEST_P(NormalizeTest, ComputesWhatIsNotGiven) {
   }
 }
 
-TEST_P(NormalizeTest, SpreadsNaNAndInfinityOverTheirSliceOnly) {
+DEVICE_TEST(NormalizeTest, SpreadsNaNAndInfinityOverTheirSliceOnly) {
   for (const double bad : {kNaN, kInfinity, -kInfinity}) {
     for (const std::int64_t where : {0, 40}) {
       const Array x = kit::generate({2, 100}, Dtype::f32, [&](std::int64_t i) {
@@ -239,7 +238,7 @@ TEST_P(NormalizeTest, SpreadsNaNAndInfinityOverTheirSliceOnly) {
 
 /// An origin that is not finite would make the whole slice NaN: with a constant std it is -inf. First
 /// elements are origins, of slices on chip and of parts of longer ones, in rows and columns.
-TEST_P(NormalizeTest, TakesNoOriginThatIsNotFinite) {
+DEVICE_TEST(NormalizeTest, TakesNoOriginThatIsNotFinite) {
   struct Case {
     Dims shape;
     std::int64_t axis;
@@ -268,7 +267,7 @@ TEST_P(NormalizeTest, TakesNoOriginThatIsNotFinite) {
   }
 }
 
-TEST_P(NormalizeTest, OfConstantsHasTheBitsOfNumPysFormula) {
+DEVICE_TEST(NormalizeTest, OfConstantsHasTheBitsOfNumPysFormula) {
   for (const Dtype in : {Dtype::u8, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::i64}) {
     const Array x = kit::random({5, 67}, in, 6, 0, 250);
     const Array got = run(x, {.mean = 0.1307, .std = 0.3081, .dtype = Dtype::f32});
@@ -285,7 +284,7 @@ TEST_P(NormalizeTest, OfConstantsHasTheBitsOfNumPysFormula) {
     EXPECT_EQ(got.as<double>()[i], (x.as<double>()[i] - 0.1) / 3);
 }
 
-TEST_P(NormalizeTest, TakesConstantsPerChannel) {
+DEVICE_TEST(NormalizeTest, TakesConstantsPerChannel) {
   const std::vector<double> mean = {123.675, 116.28, 103.53}, std = {58.395, 57.12, 57.375};
   Normalize settings;
   settings.mean.emplace().values = mean;
@@ -313,7 +312,7 @@ TEST_P(NormalizeTest, TakesConstantsPerChannel) {
   check({3, 9}, [](std::int64_t i) { return i / 9; });
 }
 
-TEST_P(NormalizeTest, OfAZeroConstantDoesWhatZeroStdSays) {
+DEVICE_TEST(NormalizeTest, OfAZeroConstantDoesWhatZeroStdSays) {
   const Array x = kit::generate({3}, Dtype::f32, [](std::int64_t i) { return double(i) - 1; });
   EXPECT_TRUE(
       kit::near(run(x, {.mean = 0, .std = 0}), std::vector{-kInfinity, kNaN, kInfinity}, 0));
@@ -326,7 +325,7 @@ TEST_P(NormalizeTest, OfAZeroConstantDoesWhatZeroStdSays) {
 }
 
 // Inputs that made other libraries fail.
-TEST_P(NormalizeTest, IsRightWhereOthersWereNot) {
+DEVICE_TEST(NormalizeTest, IsRightWhereOthersWereNot) {
   // NumPy 22956: the mean of ones over a slow axis stops at 2^24 / n in f32.
   const Array ones = kit::generate({20'000'000, 2}, Dtype::f16, [](auto) { return 1.0; });
   const Array shifted = run(ones, {.std = 1, .axes = {{0}}});
@@ -348,12 +347,12 @@ TEST_P(NormalizeTest, IsRightWhereOthersWereNot) {
   EXPECT_TRUE(within_bounds(run(mixed, {}), oracle(mixed, {0})));
 }
 
-TEST_P(NormalizeTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
+DEVICE_TEST(NormalizeTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
   for (const Dims& shape : {Dims{300'000}, Dims{50'000, 6}, Dims{600, 1000}}) {
     const Array x = kit::random(shape, Dtype::f32, 13);
     const Array want = run(x, {.axes = {{0}}});
     for (const int threads : {1, 2, 3}) {
-      const Context context = Context::create(GetParam(), threads);
+      const Context context = Context::create(device(), threads);
       EXPECT_TRUE(kit::same_bits(
           kit::to_host(normalize(kit::to_device(x, context), {.axes = {{0}}}, context), context),
           want));
@@ -361,8 +360,6 @@ TEST_P(NormalizeTest, GivesTheSameBitsEveryTimeAndOnAnyNumberOfThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, NormalizeTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
 
 }  // namespace
 }  // namespace forebay

@@ -5,12 +5,10 @@
 namespace forebay {
 namespace {
 
-class PermuteTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, PermuteTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class PermuteTest : public kit::DeviceTest {};
 
-TEST_P(PermuteTest, MovesEveryElementOfEveryDtypeAndLayout) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(PermuteTest, MovesEveryElementOfEveryDtypeAndLayout) {
+  const Context context = kit::context(device());
   for (Dtype dtype : kAllDtypes) {
     const Array x = kit::random({2, 5, 7, 3}, dtype, 11, 0, 200);
     for (kit::Layout layout : kit::layouts()) {
@@ -29,9 +27,8 @@ TEST_P(PermuteTest, MovesEveryElementOfEveryDtypeAndLayout) {
   }
 }
 
-TEST_P(PermuteTest, TakesOddSizes) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(PermuteTest, TakesOddSizes) {
+  const Context context = kit::context(device());
   for (const Dims& shape :
        {Dims{1, 1025}, Dims{1025, 1}, Dims{33, 31}, Dims{0, 3}, Dims{128, 1023}}) {
     const Array x = kit::random(shape, Dtype::f32, 5);
@@ -44,9 +41,8 @@ TEST_P(PermuteTest, TakesOddSizes) {
       kit::to_host(permute(kit::to_device(scalar, context), {}, context), context), scalar));
 }
 
-TEST_P(PermuteTest, OwnsItsMemory) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(PermuteTest, OwnsItsMemory) {
+  const Context context = kit::context(device());
   const Array x = kit::to_device(kit::random({4, 5}, Dtype::f32, 5), context);
   EXPECT_NE(permute(x, {.axes = {0, 1}}, context).data(), x.data());
 }

@@ -11,9 +11,7 @@ using test::draw_of;
 
 constexpr int kDraws = 4;  // in every run for ever
 
-class RandomCropTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, RandomCropTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class RandomCropTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const RandomCrop& settings, const Draw& draw, const Context& context) {
   return kit::to_host(random_crop(kit::to_device(host, context), settings, draw, context), context);
@@ -48,9 +46,8 @@ std::vector<std::complex<double>> cropped(const Array& x, const RandomCrop& sett
   return result;
 }
 
-TEST_P(RandomCropTest, KeepsWhatItsWordsSay) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomCropTest, KeepsWhatItsWordsSay) {
+  const Context context = kit::context(device());
   const std::vector<std::int64_t> ids = {5, 0, (std::int64_t{1} << 40) + 7, 1, 2};
   const Draw draw = draw_of(ids, context, 11, 99);
   const std::vector<std::pair<Dims, RandomCrop>> cases = {
@@ -81,9 +78,8 @@ TEST_P(RandomCropTest, KeepsWhatItsWordsSay) {
   }
 }
 
-TEST_P(RandomCropTest, TakesEveryDtypeLayoutAndOneEntryForAll) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomCropTest, TakesEveryDtypeLayoutAndOneEntryForAll) {
+  const Context context = kit::context(device());
   const Draw draw = draw_of(4, context);
   for (const Dtype dtype : kAllDtypes) {
     const Array x = kit::random({4, 6, 6}, dtype, 2);
@@ -95,9 +91,8 @@ TEST_P(RandomCropTest, TakesEveryDtypeLayoutAndOneEntryForAll) {
   }
 }
 
-TEST_P(RandomCropTest, TakesEachPlaceAsOften) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomCropTest, TakesEachPlaceAsOften) {
+  const Context context = kit::context(device());
   const std::int64_t n = 60000;
   // Which element comes first says the place.
   const Array x = kit::generate({n, 7, 5}, Dtype::u8, [](std::int64_t i) { return i % 35; });

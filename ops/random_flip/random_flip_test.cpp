@@ -9,9 +9,7 @@ using test::draw_of;
 
 constexpr int kDraws = 3;  // in every run for ever
 
-class RandomFlipTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, RandomFlipTest, testing::ValuesIn(kit::devices()),
-                         kit::device_name);
+class RandomFlipTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const RandomFlip& settings, const Draw& draw, const Context& context) {
   return kit::to_host(random_flip(kit::to_device(host, context), settings, draw, context), context);
@@ -27,9 +25,8 @@ Array flipped(Array sample, const std::vector<std::int64_t>& axes, double p, std
   return kit::to_host(sample, kit::context(Device::cpu()));
 }
 
-TEST_P(RandomFlipTest, ReversesWhatItsWordsSay) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomFlipTest, ReversesWhatItsWordsSay) {
+  const Context context = kit::context(device());
   const std::vector<std::int64_t> ids = {5, 0, (std::int64_t{1} << 40) + 7, 1, 2};
   const Draw draw = draw_of(ids, context, 11, 99);
   using Axes = std::vector<std::int64_t>;
@@ -59,9 +56,8 @@ TEST_P(RandomFlipTest, ReversesWhatItsWordsSay) {
   }
 }
 
-TEST_P(RandomFlipTest, TakesEveryDtypeLayoutAndNegativeAxes) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomFlipTest, TakesEveryDtypeLayoutAndNegativeAxes) {
+  const Context context = kit::context(device());
   const Draw draw = draw_of(4, context, 0, 11, 99);
   for (const Dtype dtype : kAllDtypes) {
     const Array x = kit::random({4, 5, 6}, dtype, 2);
@@ -78,9 +74,8 @@ TEST_P(RandomFlipTest, TakesEveryDtypeLayoutAndNegativeAxes) {
             (Dims{4, 0, 3}));
 }
 
-TEST_P(RandomFlipTest, FlipsTheShareThatItSaysAndAxesByThemselves) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RandomFlipTest, FlipsTheShareThatItSaysAndAxesByThemselves) {
+  const Context context = kit::context(device());
   const std::int64_t n = 40000;
   const Array x = kit::generate({n, 2, 2}, Dtype::u8, [](std::int64_t i) { return i % 4; });
   for (const double p : {0.5, 0.2}) {

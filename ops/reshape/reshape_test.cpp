@@ -5,12 +5,10 @@
 namespace forebay {
 namespace {
 
-class ReshapeTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, ReshapeTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class ReshapeTest : public kit::DeviceTest {};
 
-TEST_P(ReshapeTest, KeepsTheElementsInRowMajorOrder) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ReshapeTest, KeepsTheElementsInRowMajorOrder) {
+  const Context context = kit::context(device());
   for (Dtype dtype : kAllDtypes) {
     const Array x = kit::random({4, 6, 5}, dtype, 11, 0, 200);
     for (kit::Layout layout : kit::layouts()) {
@@ -27,9 +25,8 @@ TEST_P(ReshapeTest, KeepsTheElementsInRowMajorOrder) {
   }
 }
 
-TEST_P(ReshapeTest, TakesScalarsAndNothing) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(ReshapeTest, TakesScalarsAndNothing) {
+  const Context context = kit::context(device());
   const Array one = kit::to_device(kit::random({1, 1}, Dtype::f32, 1), context);
   EXPECT_EQ(reshape(one, {}, context).shape(), Dims{});
   const Array none = kit::to_device(kit::random({0, 3}, Dtype::f32, 1), context);

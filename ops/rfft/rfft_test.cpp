@@ -7,26 +7,22 @@ namespace {
 
 using dft::Kind;
 
-class RfftTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, RfftTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class RfftTest : public kit::DeviceTest {};
 
-TEST_P(RfftTest, MatchesTheDefinition) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(RfftTest, MatchesTheDefinition) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::f16}) {
-    oracle::check_family(Kind::rfft, rfft, dtype, kit::context(GetParam()));
+    oracle::check_family(Kind::rfft, rfft, dtype, kit::context(device()));
   }
 }
 
-TEST_P(RfftTest, TakesEveryRealDtype) {
-  SKIP_WITHOUT(GetParam());
-  oracle::check_dtypes(Kind::rfft, rfft, kit::context(GetParam()));
+DEVICE_TEST(RfftTest, TakesEveryRealDtype) {
+  oracle::check_dtypes(Kind::rfft, rfft, kit::context(device()));
 }
 
 /// Real data one element past an aligned address is no case of its own for the user, though it is
 /// for cuFFT.
-TEST_P(RfftTest, RowsOfAnyAlignment) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(RfftTest, RowsOfAnyAlignment) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
     const Array x = kit::random({3, 35}, dtype, 1);
     for (std::int64_t row = 0; row < 3; ++row) {
@@ -38,12 +34,11 @@ TEST_P(RfftTest, RowsOfAnyAlignment) {
 }
 
 /// cuFFT takes f16 only at powers of two; ours goes through f32 at any length.
-TEST_P(RfftTest, HalfPrecisionAtAnyLength) {
-  SKIP_WITHOUT(GetParam());
+DEVICE_TEST(RfftTest, HalfPrecisionAtAnyLength) {
   oracle::check(Kind::rfft, rfft, kit::random({1, 1, 20, 20, 10}, Dtype::f16, 1), {},
-                kit::context(GetParam()));
+                kit::context(device()));
   oracle::check(Kind::rfft, rfft, kit::random({1, 1, 20, 20, 10}, Dtype::bf16, 1), {.axis = 2},
-                kit::context(GetParam()));
+                kit::context(device()));
 }
 
 TEST(Rfft, Errors) {

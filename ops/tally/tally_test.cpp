@@ -86,12 +86,10 @@ Extremes extremes_of(const Array& x) {
   return extremes;
 }
 
-class TallyTest : public testing::TestWithParam<Device> {
+class TallyTest : public kit::DeviceTest {
  protected:
-  void SetUp() override { SKIP_WITHOUT(GetParam()); }
-
   TallyResult run(const Array& host, const Tally& settings = {}) {
-    const Context context = kit::context(GetParam());
+    const Context context = kit::context(device());
     const TallyResult got = tally(kit::to_device(host, context), settings, context);
     return {kit::to_host(got.table, context), kit::to_host(got.extremes, context)};
   }
@@ -111,9 +109,8 @@ class TallyTest : public testing::TestWithParam<Device> {
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, TallyTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
-TEST_P(TallyTest, EveryValueIsInTheBinThatHoldsIt) {
+DEVICE_TEST(TallyTest, EveryValueIsInTheBinThatHoldsIt) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     dispatch(kit::RealsAndBool{}, dtype, "test", "x", [&]<class T>(Type<T>) {
@@ -127,7 +124,7 @@ TEST_P(TallyTest, EveryValueIsInTheBinThatHoldsIt) {
   expect_oracle(kit::array_of(kit::edge_values<float>()), 12);
 }
 
-TEST_P(TallyTest, SumsManyValuesExactly) {
+DEVICE_TEST(TallyTest, SumsManyValuesExactly) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     // Bins that many lanes of a warp meet in, and bins that few do.
@@ -141,7 +138,7 @@ TEST_P(TallyTest, SumsManyValuesExactly) {
   expect_oracle(wide);
 }
 
-TEST_P(TallyTest, HasATableForEachIndexOfTheAxesThatAreKept) {
+DEVICE_TEST(TallyTest, HasATableForEachIndexOfTheAxesThatAreKept) {
   const Tally cases[] = {{.layout = Layout::nhwc}, {.layout = Layout::nchw},
                          {.axes = {{0, 1, 3}}},    {.axes = {{-1}}, .per_sample = true},
                          {.per_sample = true},     {.axes = std::vector<std::int64_t>{1, 2}}};
@@ -174,7 +171,7 @@ TEST_P(TallyTest, HasATableForEachIndexOfTheAxesThatAreKept) {
   }
 }
 
-TEST_P(TallyTest, OfPartsAddsUpToThatOfTheWhole) {
+DEVICE_TEST(TallyTest, OfPartsAddsUpToThatOfTheWhole) {
   for (const Dtype dtype : {Dtype::u8, Dtype::i16, Dtype::f32, Dtype::f64}) {
     const Array x = kit::random({70000, 9}, dtype, 5, -90, 90);
     const TallyResult whole = run(x);
@@ -194,7 +191,7 @@ TEST_P(TallyTest, OfPartsAddsUpToThatOfTheWhole) {
   }
 }
 
-TEST_P(TallyTest, OfNothingIsZeros) {
+DEVICE_TEST(TallyTest, OfNothingIsZeros) {
   for (const Dims& shape : {Dims{0}, Dims{0, 3}, Dims{3, 0}}) {
     const TallyResult got = run(kit::random(shape, Dtype::f32, 1), {.bits = 1, .axes = {{0}}});
     for (const double value : kit::values(got.table))

@@ -7,8 +7,7 @@
 namespace forebay {
 namespace {
 
-class WindowTest : public testing::TestWithParam<Device> {};
-INSTANTIATE_TEST_SUITE_P(Devices, WindowTest, testing::ValuesIn(kit::devices()), kit::device_name);
+class WindowTest : public kit::DeviceTest {};
 
 Array run(const Array& host, const Window& settings, const Context& context) {
   return kit::to_host(window(kit::to_device(host, context), settings, context), context);
@@ -97,9 +96,8 @@ TEST(WindowValues, AreSciPysToTheDigitsPrinted) {
           3.46009194e-03, 7.72686684e-06});
 }
 
-TEST_P(WindowTest, MultipliesEveryDtypeLayoutAndAxis) {
-  SKIP_WITHOUT(GetParam());
-  const Context context = kit::context(GetParam());
+DEVICE_TEST(WindowTest, MultipliesEveryDtypeLayoutAndAxis) {
+  const Context context = kit::context(device());
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     const Array x = kit::random({4, 33, 3}, dtype, 5);

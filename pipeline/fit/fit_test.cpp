@@ -79,23 +79,20 @@ void expect_distribution(const FitStatistics& got, const std::vector<Quad>& valu
 
 Array dense(const Array& x) { return kit::to_host(x, kit::context(Device::cpu())); }
 
-class FitTest : public testing::TestWithParam<Device> {
+class FitTest : public kit::DeviceTest {
  protected:
-  void SetUp() override { SKIP_WITHOUT(GetParam()); }
-
   PipelineBuilder on(const std::vector<std::pair<std::string, Array>>& columns,
                      std::int64_t batch_size = 7) const {
     PipelineBuilder builder;
-    builder.source(array_source(columns)).batch_size(batch_size).device(GetParam());
+    builder.source(array_source(columns)).batch_size(batch_size).device(device());
     return builder;
   }
   FitStatistics whole(const Array& x) const {
     return finish(fit(on({{"x", x}}).spec())).fields.at(0).statistics.at(0);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, FitTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
-TEST_P(FitTest, FindsTheTrueStatisticsOfEveryDtype) {
+DEVICE_TEST(FitTest, FindsTheTrueStatisticsOfEveryDtype) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     const double low = is_unsigned(dtype) || dtype == Dtype::boolean ? 0 : -90;
@@ -111,7 +108,7 @@ TEST_P(FitTest, FindsTheTrueStatisticsOfEveryDtype) {
   }
 }
 
-TEST_P(FitTest, FindsThemForTheEdgesOfEveryDtype) {
+DEVICE_TEST(FitTest, FindsThemForTheEdgesOfEveryDtype) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
     SCOPED_TRACE(std::string(name_of(dtype)));
@@ -131,7 +128,7 @@ TEST_P(FitTest, FindsThemForTheEdgesOfEveryDtype) {
   }
 }
 
-TEST_P(FitTest, LosesNothingBetweenHugeAndTinyValues) {
+DEVICE_TEST(FitTest, LosesNothingBetweenHugeAndTinyValues) {
   constexpr double kTiny = 5e-324;
   const FitStatistics got =
       whole(Array::from<double>({6}, {1.5e308, 4 * kTiny, -1.5e308, 8 * kTiny, 1e-300, -1e-300}));
@@ -142,7 +139,7 @@ TEST_P(FitTest, LosesNothingBetweenHugeAndTinyValues) {
   EXPECT_EQ(whole(Array::from<float>({4}, {0.1F, 0.1F, 0.1F, 0.1F})).std, 0);
 }
 
-TEST_P(FitTest, CountsWhatIsNotFinite) {
+DEVICE_TEST(FitTest, CountsWhatIsNotFinite) {
   const float nan = NAN, inf = INFINITY;
   const FitStatistics got = whole(Array::from<float>({7}, {nan, 1, inf, 3, -inf, nan, nan}));
   EXPECT_EQ(got.count, 7);
@@ -157,7 +154,7 @@ TEST_P(FitTest, CountsWhatIsNotFinite) {
   EXPECT_TRUE(none.counts.empty());
 }
 
-TEST_P(FitTest, HasTheSameBitsHoweverThePassIsCut) {
+DEVICE_TEST(FitTest, HasTheSameBitsHoweverThePassIsCut) {
   const Array x = kit::random({400, 3, 5}, Dtype::f32, 1), y = kit::random({400}, Dtype::i64, 2);
   const FitSettings settings{.fields = {"x"}, .channels = 1};
   const auto pass = [&](std::int64_t batch_size, int threads, int part = 0, int parts = 1) {
@@ -181,7 +178,7 @@ TEST_P(FitTest, HasTheSameBitsHoweverThePassIsCut) {
   }
 }
 
-TEST_P(FitTest, GoesOnFromAnyStateOfAnEarlierPass) {
+DEVICE_TEST(FitTest, GoesOnFromAnyStateOfAnEarlierPass) {
   const Array x = kit::random({100, 4}, Dtype::f64, 3);
   const Spec spec = on({{"x", x}}, 8).scale({.factor = 2}).spec();
   std::vector<std::string> states;
@@ -202,7 +199,7 @@ TEST_P(FitTest, GoesOnFromAnyStateOfAnEarlierPass) {
   }
 }
 
-TEST_P(FitTest, TakesFieldsBehindTheStages) {
+DEVICE_TEST(FitTest, TakesFieldsBehindTheStages) {
   const Array x = kit::random({50, 6}, Dtype::u8, 4, 0, 255), y = kit::random({50}, Dtype::f32, 5);
   const FitReport report = finish(
       fit(on({{"x", x}, {"y", y}}, 16).scale({.factor = 0.5}, {.outputs = {"half"}}).spec()));
@@ -219,7 +216,7 @@ TEST_P(FitTest, TakesFieldsBehindTheStages) {
   EXPECT_EQ(half.max, full.max / 2);
 }
 
-TEST_P(FitTest, HasStatisticsOfEachChannel) {
+DEVICE_TEST(FitTest, HasStatisticsOfEachChannel) {
   const Array x = kit::random({20, 4, 5, 3}, Dtype::f32, 6);
   for (const int axis : {1, 3, -1}) {
     const FitReport report = finish(fit(on({{"x", x}}).spec(), {.channels = axis}));
@@ -238,7 +235,7 @@ TEST_P(FitTest, HasStatisticsOfEachChannel) {
   }
 }
 
-TEST_P(FitTest, KeepsManyChannelsCoarser) {
+DEVICE_TEST(FitTest, KeepsManyChannelsCoarser) {
   const Array x = kit::random({30, 1500}, Dtype::f32, 7, 1, 2);
   const FitReport report = finish(fit(on({{"x", x}}).spec(), {.channels = 1}));
   const FitStatistics& last = report.fields[0].statistics.back();
@@ -247,7 +244,7 @@ TEST_P(FitTest, KeepsManyChannelsCoarser) {
   expect_distribution(last, values, report.percentiles);
 }
 
-TEST_P(FitTest, TellsValuesApartFarFrom0) {
+DEVICE_TEST(FitTest, TellsValuesApartFarFrom0) {
   // Channels about 1000, 0 and -3e6, and one whose values are all equal.
   constexpr double kAbout[] = {1000, 0, -3e6, 7.3};
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
@@ -280,7 +277,7 @@ TEST_P(FitTest, TellsValuesApartFarFrom0) {
   }
 }
 
-TEST_P(FitTest, LeavesBadSamplesOut) {
+DEVICE_TEST(FitTest, LeavesBadSamplesOut) {
   const std::int64_t samples = 200, width = 5;
   Array x = kit::random({samples, width}, Dtype::f32, 10);
   std::vector<std::int64_t> good;
@@ -328,7 +325,7 @@ TEST_P(FitTest, LeavesBadSamplesOut) {
   }
 }
 
-TEST_P(FitTest, EndsAtABadSampleThatOthersHangOn) {
+DEVICE_TEST(FitTest, EndsAtABadSampleThatOthersHangOn) {
   Array x = kit::random({20, 2}, Dtype::f32, 11);
   x.as<float>()[14] = NAN;
   PipelineBuilder builder = on({{"x", x}});
@@ -339,7 +336,7 @@ TEST_P(FitTest, EndsAtABadSampleThatOthersHangOn) {
                "source array x, epoch 0, batch 1, sample 7: `x`[0] is nan; it must be finite.");
 }
 
-TEST_P(FitTest, TakesTheSamplesOfASubsetOnce) {
+DEVICE_TEST(FitTest, TakesTheSamplesOfASubsetOnce) {
   const Array x = kit::random({40, 3}, Dtype::f32, 9);
   Spec spec = on({{"x", x}}).shuffle(ShuffleMode::full).spec();
   spec.subset = Array::from<std::int64_t>({5}, {10, 11, 12, 13, 14});

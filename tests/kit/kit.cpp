@@ -103,13 +103,28 @@ testing::AssertionResult compare(const Array& host, std::span<const Want> want, 
 
 std::vector<Device> devices() { return {Device::cpu(), Device::cuda()}; }
 
-std::string device_name(const testing::TestParamInfo<Device>& info) {
-  return info.param.is_cuda() ? "cuda" : "cpu";
-}
-
 std::string absence(Device device) {
   if (device.is_cuda() && cuda_device_count() <= device.index) return cuda_absence_reason();
   return {};
+}
+
+bool DeviceTest::add(const char* suite, const char* name, const char* file, int line,
+                     Factory make) {
+  for (const Device device : devices()) {
+    const std::string on_device = std::string(name) + (device.is_cuda() ? "/cuda" : "/cpu");
+    testing::RegisterTest(suite, on_device.c_str(), nullptr, nullptr, file, line, [=] {
+      DeviceTest* test = make();
+      test->device_ = device;
+      return test;
+    });
+  }
+  return true;
+}
+
+bool DeviceTest::skips() const {
+  const std::string reason = absence(device_);
+  if (!reason.empty()) [&] { GTEST_SKIP() << reason; }();
+  return !reason.empty();
 }
 
 Context context(Device device) { return Context::create(device); }

@@ -22,12 +22,28 @@ void PrintTo(const Dims& dims, std::ostream* out);
 /// values, comparison.
 namespace forebay::kit {
 
-/// cpu and cuda: a test runs its one body on each, with SKIP_WITHOUT(device) first.
+/// cpu and cuda.
 std::vector<Device> devices();
-/// Names the instances of such a test: `cpu`, `cuda`.
-std::string device_name(const testing::TestParamInfo<Device>& info);
 /// Why `device` cannot be used here; empty when it can.
 std::string absence(Device device);
+
+/// A suite whose cases run on each device: `class ClipTest : public kit::DeviceTest {};` and
+/// `DEVICE_TEST(ClipTest, Clips) { ... device() ... }` give ClipTest.Clips/cpu and
+/// ClipTest.Clips/cuda, skipped where the device is absent. (The templates behind GoogleTest's
+/// value parameters take a second a suite to compile.)
+class DeviceTest : public testing::Test {
+ public:
+  using Factory = DeviceTest* (*)();
+  static bool add(const char* suite, const char* name, const char* file, int line, Factory make);
+
+ protected:
+  Device device() const { return device_; }
+  /// Skips the case when its device is absent.
+  bool skips() const;
+
+ private:
+  Device device_ = Device::cpu();
+};
 
 /// A context on `device` with a stream of its own.
 Context context(Device device);
@@ -85,6 +101,21 @@ std::string temporary_folder();
 #define SKIP_WITHOUT(device)                                                       \
   if (const std::string reason = ::forebay::kit::absence(device); !reason.empty()) \
   GTEST_SKIP() << reason
+
+#define DEVICE_TEST(suite, name)                                                             \
+  class suite##_##name final : public suite {                                                \
+    void SetUp() override {                                                                  \
+      if (!skips()) suite::SetUp();                                                          \
+    }                                                                                        \
+    void TestBody() override;                                                                \
+    static const bool added_;                                                                \
+  };                                                                                         \
+  const bool suite##_##name::added_ =                                                        \
+      ::forebay::kit::DeviceTest::add(#suite, #name, __FILE__, __LINE__,                     \
+                                      []() -> ::forebay::kit::DeviceTest* {                  \
+                                        return new suite##_##name;                           \
+                                      });                                                    \
+  void suite##_##name::TestBody()
 
 /// The statement throws an Error of this kind with exactly this text.
 #define EXPECT_ERROR(statement, error_kind, error_text)                                            \
