@@ -18,7 +18,8 @@ foreach(layer IN ITEMS array ops pipeline integrations)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${FOREBAY_INCLUDE}/forebay/${layer} SYMBOLIC)
 endforeach()
 foreach(pair IN ITEMS "array=array/array.h" "pipeline=pipeline/pipeline.h" "dlpack=integrations/dlpack/dlpack.h"
-                      "torch=integrations/torch/torch.h" "torch_data=integrations/torch/data.h")
+                      "torch=integrations/torch/torch.h" "torch_data=integrations/torch/data.h"
+                      "distributed=integrations/distributed/distributed.h")
   string(REGEX MATCH "(.*)=(.*)" matched ${pair})
   file(CONFIGURE OUTPUT ${FOREBAY_INCLUDE}/forebay/${CMAKE_MATCH_1}.h
        CONTENT "#pragma once\n#include <forebay/${CMAKE_MATCH_2}>\n")

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <forebay/ops/fields.h>
+#include <forebay/pipeline/ranks.h>
 #include <forebay/pipeline/spec.h>
 
 // Statistics of a whole dataset in one pass, exact, the same bits whatever the batch size, the
@@ -63,6 +64,11 @@ struct FitHooks {
 /// is an error.
 FitPartial fit(const Spec& spec, const FitSettings& settings = {}, const FitHooks& hooks = {},
                const FitPartial* begun = nullptr);
+
+/// The same pass by many processes, each over its part; every rank makes the call and gets the whole,
+/// with the very bits of one process. `hooks` and `begun` are of this rank's part. Errors: as fit.
+FitPartial fit(RankGroup& ranks, Spec spec, const FitSettings& settings = {},
+               const FitHooks& hooks = {}, const FitPartial* begun = nullptr);
 
 /// All of them together; any order gives the same. Errors: invalid without any, for those of
 /// different data, stages or settings, and for samples that two of them have.

@@ -18,8 +18,11 @@ int explain(const Arguments& arguments);
 int ops(const Arguments& arguments);
 int schema(const Arguments& arguments);
 
+enum class Notes : std::uint8_t { printed, left_out };
+
 /// The spec that the arguments ask for, of all stages or so many; notes go to stderr.
-Spec load(const Arguments& arguments, Presence presence, std::optional<std::int64_t> stages = {});
+Spec load(const Arguments& arguments, Presence presence, std::optional<std::int64_t> stages = {},
+          Notes notes = Notes::printed);
 
 /// Columns under a line of titles, as wide as their widest cell.
 std::string table(const std::vector<std::string>& titles,

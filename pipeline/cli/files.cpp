@@ -10,14 +10,15 @@
 
 namespace forebay::cli {
 
-Spec load(const Arguments& arguments, Presence presence, std::optional<std::int64_t> stages) {
+Spec load(const Arguments& arguments, Presence presence, std::optional<std::int64_t> stages,
+          Notes wanted) {
   std::optional<Device> device;
   if (arguments.device) device = device_from_name(arguments.device->c_str(), presence);
   std::vector<std::string> notes;
   Spec spec = load_spec(
       arguments.file, {.device = device, .presence = presence, .notes = &notes, .stages = stages});
   for (const std::string& note : notes)
-    fmt::print(stderr, "{}\n", note);
+    if (wanted == Notes::printed) fmt::print(stderr, "{}\n", note);
   return spec;
 }
 

@@ -6,6 +6,7 @@
 
 #include <forebay/array/require.h>
 #include <forebay/pipeline/cli/commands.h>
+#include <forebay/pipeline/cli/join.h>
 #include <forebay/pipeline/cli/progress.h>
 #include <forebay/pipeline/cli/replace_file.h>
 #include <forebay/pipeline/config/text_file.h>
@@ -35,32 +36,43 @@ Shard read_shard(const std::string& text) {
   return shard;
 }
 
-FitPartial pass(const Arguments& arguments) {
+std::string suffix(const RankGroup& ranks) {
+  return fmt::format(".{}-of-{}", ranks.rank(), ranks.size());
+}
+
+/// `ranks`: those that share the work, or null.
+FitPartial pass(const Arguments& arguments, RankGroup* ranks) {
   const FitArguments& asked = arguments.fit;
   FOREBAY_REQUIRE(!arguments.file.empty(), invalid,
                   "fit: there is no file; give a pipeline in YAML, or partial states to --merge.");
   const std::optional<Shard> shard =
       asked.shard ? std::optional(read_shard(*asked.shard)) : std::nullopt;
+  // Each rank's own.
+  const std::string partial = asked.partial.value_or("") + (ranks ? suffix(*ranks) : "");
   std::optional<FitPartial> begun;
-  if (asked.resume && std::filesystem::exists(*asked.partial)) begun = read_partial(*asked.partial);
+  if (asked.resume && std::filesystem::exists(partial)) begun = read_partial(partial);
 
-  say_what_is_compiled();
+  const bool speaks = ranks == nullptr || ranks->rank() == 0;
+  if (speaks) say_what_is_compiled();
   std::optional<Progress> progress;
   std::int64_t before = 0;
   FitHooks hooks;
-  hooks.on_progress = [&](std::int64_t done, std::int64_t total) {
-    if (!progress) progress.emplace(total, Progress::Unit::samples);
-    progress->on_batch(0, done - before);
-    before = done;
-  };
+  if (speaks)
+    hooks.on_progress = [&](std::int64_t done, std::int64_t total) {
+      if (!progress) progress.emplace(total, Progress::Unit::samples);
+      progress->on_batch(0, done - before);
+      before = done;
+    };
   hooks.state_seconds = asked.every;
   if (asked.partial)
-    hooks.on_state = [&](const FitPartial& partial) {
-      replace_file(*asked.partial, partial.to_json());
-    };
-  Spec spec = load(arguments, Presence::required, asked.after);
+    hooks.on_state = [&](const FitPartial& state) { replace_file(partial, state.to_json()); };
+  // Each rank would print them; and that there is no `shard: auto` is as it should be.
+  const Notes notes = ranks ? Notes::left_out : Notes::printed;
+  Spec spec = load(arguments, Presence::required, asked.after, notes);
   if (shard) spec.shard = *shard;
-  const FitPartial found = fit(spec, asked.settings, hooks, begun ? &*begun : nullptr);
+  const FitPartial* earlier = begun ? &*begun : nullptr;
+  const FitPartial found = ranks ? fit(*ranks, std::move(spec), asked.settings, hooks, earlier)
+                                 : fit(spec, asked.settings, hooks, earlier);
   if (progress) progress->on_epoch_end();
   return found;
 }
@@ -76,7 +88,11 @@ FitPartial merged(const std::vector<std::string>& files) {
 
 int fit(const Arguments& arguments) {
   const FitArguments& asked = arguments.fit;
-  const FitPartial found = asked.merge.empty() ? pass(arguments) : merged(asked.merge);
+  // With --shard or --merge the user puts the parts together.
+  const bool alone = asked.shard || !asked.merge.empty();
+  const std::unique_ptr<RankGroup> ranks = alone ? nullptr : join_ranks();
+  const FitPartial found = asked.merge.empty() ? pass(arguments, ranks.get()) : merged(asked.merge);
+  if (ranks && ranks->rank() > 0) return kOk;
   if (asked.partial && !asked.merge.empty()) replace_file(*asked.partial, found.to_json());
   if (asked.shard || (asked.partial && found.samples_done() < found.samples())) {
     fmt::print(stderr, "{}: {} of {} samples; put all parts together with --merge\n",

@@ -95,4 +95,17 @@ FitPartial merge(std::span<const FitPartial> partials) {
   return FitPartial(state);
 }
 
+FitPartial fit(RankGroup& ranks, Spec spec, const FitSettings& settings, const FitHooks& hooks,
+               const FitPartial* begun) {
+  spec.shard = {ranks.rank(), ranks.size()};
+  if (!spec.device) spec.device = ranks.device();
+  const FitPartial mine = fit(spec, settings, hooks, begun);
+  if (ranks.size() == 1) return mine;
+  std::vector<FitPartial> parts;
+  for (const std::string& text : ranks.collect(mine.to_json()))
+    parts.push_back(FitPartial::from_json(text, fmt::format("rank {}", parts.size())));
+  const std::string whole = ranks.broadcast(ranks.rank() == 0 ? merge(parts).to_json() : "");
+  return FitPartial::from_json(whole, "rank 0");
+}
+
 }  // namespace forebay

@@ -2,24 +2,22 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
+#include <cstring>
 
 #include <forebay/array/require.h>
+#include <forebay/pipeline/order/variable.h>
 
 namespace forebay {
-namespace {
 
-int read_variable(const char* name, std::string_view text, int least) {
+int integer_variable(const char* name, const char* text, int least) {
   int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  FOREBAY_REQUIRE(error == std::errc() && end == text.data() + text.size() && value >= least,
-                  invalid,
+  const char* const last = text + std::strlen(text);
+  const auto [end, error] = std::from_chars(text, last, value);
+  FOREBAY_REQUIRE(error == std::errc() && end == last && value >= least, invalid,
                   "the environment variable {} is `{}`; it must be an integer of at least {}.",
                   name, text, least);
   return value;
 }
-
-}  // namespace
 
 Shard Shard::from_environment() {
   const char* rank = std::getenv("RANK");
@@ -28,7 +26,7 @@ Shard Shard::from_environment() {
   FOREBAY_REQUIRE(rank != nullptr && world != nullptr, invalid,
                   "the environment variable {} is set, but {} is not; set both, as torchrun does.",
                   rank != nullptr ? "RANK" : "WORLD_SIZE", rank != nullptr ? "WORLD_SIZE" : "RANK");
-  const Shard shard{read_variable("RANK", rank, 0), read_variable("WORLD_SIZE", world, 1)};
+  const Shard shard{integer_variable("RANK", rank, 0), integer_variable("WORLD_SIZE", world, 1)};
   FOREBAY_REQUIRE(shard.shard_id < shard.num_shards, invalid,
                   "the environment variable RANK is {} but WORLD_SIZE is {}; it must be below.",
                   shard.shard_id, shard.num_shards);
