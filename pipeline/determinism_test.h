@@ -57,8 +57,41 @@ inline Dimension shards() {
     ways.push_back({fmt::format("{} shards", count), [](Spec&) {}, count});
   return ways;
 }
+/// Samples first..first+size-1 of another source.
+class Stretch final : public Source {
+ public:
+  Stretch(SourcePtr all, std::int64_t first, std::int64_t size)
+      : all_(std::move(all)), first_(first), size_(size) {}
+  std::int64_t size() const override { return size_; }
+  const std::vector<Column>& columns() const override { return all_->columns(); }
+  std::string describe() const override { return "stretch"; }
+  void read(std::span<const std::int64_t> indices,
+            std::span<const ArrayView> targets) const override {
+    std::vector<std::int64_t> samples(indices.begin(), indices.end());
+    for (std::int64_t& sample : samples)
+      sample += first_;
+    all_->read(samples, targets);
+  }
+
+ private:
+  SourcePtr all_;
+  std::int64_t first_, size_;
+};
+/// The samples in two sources, put together or mixed: in proportions that draw each once an epoch.
+inline Dimension sources() {
+  const auto cut = [](Spec& s, bool mix) {
+    const std::int64_t size = s.source->size(), first = size / 3;
+    s.source = concat_source({{"a", std::make_shared<Stretch>(s.source, 0, first)},
+                              {"b", std::make_shared<Stretch>(s.source, first, size - first)}});
+    if (!mix) return;
+    s.sampling.mode = SamplingMode::mix;
+    s.sampling.proportions = {{"a", first}, {"b", size - first}};
+  };
+  return {{"two sources", [=](Spec& s) { cut(s, false); }},
+          {"a mix of two sources", [=](Spec& s) { cut(s, true); }}};
+}
 inline std::vector<Dimension> dimensions() {
-  return {batch_sizes(), threads(), depths(), fusion(), orders(), shards()};
+  return {batch_sizes(), threads(), depths(), fusion(), orders(), shards(), sources()};
 }
 
 /// The bytes of each field of each sample, by epoch and sample id.

@@ -59,15 +59,27 @@ std::string fields_text(const Dataflow& flow, const std::vector<int>& versions) 
   return text;
 }
 
+/// In the order of the sources, whatever that of the proportions.
+std::string proportions_text(const Spec& spec) {
+  std::string text;
+  for (const SourcePart& part : spec.source->parts()) {
+    for (const auto& [name, proportion] : spec.sampling.proportions) {
+      if (name == part.name) text += fmt::format(" {}: {}", name, proportion);
+    }
+  }
+  return text;
+}
+
 std::string order_text(const Plan& plan) {
   const Spec& spec = *plan.spec;
   std::string text =
       fmt::format("shuffle {}", config::kShuffleModes[static_cast<int>(spec.shuffle)]);
   if (spec.shuffle == ShuffleMode::window) text += fmt::format(" {}", spec.shuffle_window);
-  text += fmt::format(", sampling {}",
-                      config::kSamplingModes[static_cast<int>(spec.sampling.mode)]);
+  text +=
+      fmt::format(", sampling {}", config::kSamplingModes[static_cast<int>(spec.sampling.mode)]);
   if (spec.sampling.mode == SamplingMode::weighted)
     text += fmt::format(" {}", array_text(spec.sampling.weights));
+  if (spec.sampling.mode == SamplingMode::mix) text += " of" + proportions_text(spec);
   return text + fmt::format(", last batch {}",
                             config::kLastBatchPolicies[static_cast<int>(spec.last_batch_policy)]);
 }
@@ -126,9 +138,15 @@ Identity::Parts dataset_parts(const Source& source) {
     columns += fmt::format("{}{} {} {}", columns.empty() ? "" : ", ", column.name,
                            name_of(column.dtype), to_string(column.shape));
   }
-  return {{"samples", fmt::format("{}", source.size())},
-          {"columns", shortened(columns)},
-          {"content", source.fingerprint()}};
+  Identity::Parts parts = {{"samples", fmt::format("{}", source.size())},
+                           {"columns", shortened(columns)}};
+  if (source.parts().empty()) parts.emplace_back("content", source.fingerprint());
+  for (const SourcePart& part : source.parts()) {
+    parts.emplace_back(fmt::format("source {}", parts.size() - 1),
+                       shortened(fmt::format("{}, {} samples, content {}", part.name,
+                                             part.source->size(), part.source->fingerprint())));
+  }
+  return parts;
 }
 
 }  // namespace

@@ -116,6 +116,17 @@ std::string bad_samples_text(const Sampler& sampler, const Spec& spec) {
   return text + "\n";
 }
 
+std::string source_text(const Source& source) {
+  if (source.parts().empty())
+    return fmt::format("source {}, {} samples\n", source.describe(), source.size());
+  std::string text = fmt::format("{} sources, {} samples\n", source.parts().size(), source.size());
+  for (const SourcePart& part : source.parts()) {
+    text += fmt::format("  {}: {}, {} samples from {} on\n", part.name, part.source->describe(),
+                        part.source->size(), part.first);
+  }
+  return text;
+}
+
 std::string epoch_text(const Sampler& sampler, const Spec& spec) {
   const Shard& shard = sampler.shard();
   const std::int64_t length = sampler.order().length(), steps = sampler.steps_per_epoch();
@@ -176,7 +187,7 @@ std::string to_string(const Plan& plan, std::optional<double> bandwidth) {
   std::string text =
       fmt::format("pipeline {}: batches of {} on {}, {} ready ahead\n\n", spec.name,
                   plan.batch_size, to_string(plan.device), spec.prefetch_queue_depth);
-  text += fmt::format("source {}, {} samples\n", spec.source->describe(), spec.source->size());
+  text += source_text(*spec.source);
   for (const PlanValue& value : plan.values) {
     if (value.kind == PlanValue::Kind::column) {
       text += fmt::format("  {} {}, {}\n", value.name, spec_text(value.spec),

@@ -423,6 +423,61 @@ TEST(State, IsRefusedWithWhatHasChangedInTheDataset) {
             "  content: was #; is #");
 }
 
+/// The samples of `array_spec` mixed from sources with 4 and 6 of them.
+Spec mixed_spec() {
+  Spec spec = array_spec();
+  const SourcePtr a = array_source({{"x", Array::from({4, 1}, std::vector<float>{0, 1, 2, 3})}});
+  const SourcePtr b =
+      array_source({{"x", Array::from({6, 1}, std::vector<float>{4, 5, 6, 7, 8, 9})}});
+  spec.source = concat_source({{"a", a}, {"b", b}});
+  spec.sampling.mode = SamplingMode::mix;
+  spec.sampling.proportions = {{"a", 0.7}, {"b", 0.3}};
+  return spec;
+}
+
+TEST(State, OfAMixIsRefusedWithWhatHasChanged) {
+  const auto changed = [&](auto change) {
+    Spec other = mixed_spec();
+    change(other);
+    const std::string text = refusal(mixed_spec(), other);
+    return text.substr(text.find('\n') + 1);
+  };
+  const auto with_parts = [](std::vector<SourcePart> parts) {
+    return [=](Spec& spec) { spec.source = concat_source(parts); };
+  };
+  Spec same = mixed_spec();
+  std::swap(same.sampling.proportions[0], same.sampling.proportions[1]);
+  EXPECT_EQ(refusal(mixed_spec(), same), "(nothing was thrown)");
+  EXPECT_EQ(
+      changed([](Spec& spec) { spec.sampling.proportions[0].second = 0.8; }),
+      "  order: was shuffle full, sampling mix of a: 0.7 b: 0.3, last batch partial; is shuffle "
+      "full, sampling mix of a: 0.8 b: 0.3, last batch partial");
+  EXPECT_EQ(changed([](Spec& spec) { spec.sampling.stopping = StoppingStrategy::all_exhausted; }),
+            "  samples of an epoch: was 10; is 20");
+  const Spec mixed = mixed_spec();
+  const SourcePtr a = mixed.source->parts()[0].source, b = mixed.source->parts()[1].source;
+  EXPECT_EQ(
+      changed(with_parts({{"b", b}, {"a", a}})),
+      "  order: was shuffle full, sampling mix of a: 0.7 b: 0.3, last batch partial; is shuffle "
+      "full, sampling mix of b: 0.3 a: 0.7, last batch partial\n"
+      "  source 1: was a, 4 samples, content #; is b, 6 samples, content #\n"
+      "  source 2: was b, 6 samples, content #; is a, 4 samples, content #");
+  const SourcePtr other =
+      array_source({{"x", Array::from({4, 1}, std::vector<float>{0, 1, 2, 7})}});
+  EXPECT_EQ(changed(with_parts({{"a", other}, {"b", b}})),
+            "  source 1: was a, 4 samples, content #; is a, 4 samples, content #");
+  EXPECT_EQ(
+      changed([&](Spec& spec) {
+        spec.source = concat_source({{"a", a}, {"b", b}, {"c", a}});
+        spec.sampling.proportions.emplace_back("c", 0);
+        spec.sampling.samples = 10;
+      }),
+      "  order: was shuffle full, sampling mix of a: 0.7 b: 0.3, last batch partial; is shuffle "
+      "full, sampling mix of a: 0.7 b: 0.3 c: 0, last batch partial\n"
+      "  samples: was 10; is 14\n"
+      "  source 3: is new: c, 4 samples, content #");
+}
+
 TEST(State, OfSomethingElseCanBeAllowed) {
   Spec other = array_spec({0, 1, 2, 3, 4, 5});
   other.seed = 8;

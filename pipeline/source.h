@@ -26,6 +26,8 @@ struct SampleOrigin {
   std::int64_t index = 0;
 };
 
+struct SourcePart;
+
 /// Samples by index. Subclass it for your own storage.
 class Source {
  public:
@@ -48,16 +50,26 @@ class Source {
   /// What kind of source it is and where from, for `plan` and messages, such as
   /// "npy data/x.npy, data/y.npy".
   virtual std::string describe() const = 0;
-  /// Where sample `index` comes from, for lists of bad samples. A source made of others names them.
+  /// Where sample `index` comes from, also for lists of bad samples. A source made of others names
+  /// them.
   virtual SampleOrigin origin(std::int64_t index) const { return {describe(), index}; }
   /// A text that differs when the samples do, as far as that can be told cheaply: runs are resumed
   /// only where it is the same. Empty, the default: nothing can be told.
   virtual std::string fingerprint() const { return {}; }
   /// Fewest samples worth a reader task of their own.
   virtual std::int64_t grain() const { return 16; }
+  /// The sources whose samples lie one after another in this one (`concat_source`). Else none.
+  virtual std::span<const SourcePart> parts() const { return {}; }
 };
 
 using SourcePtr = std::shared_ptr<const Source>;
+
+/// One of several sources.
+struct SourcePart {
+  std::string name;
+  SourcePtr source;
+  std::int64_t first = 0;  ///< the index that its sample 0 has among those of all
+};
 
 /// Samples along axis 0 of host arrays; strided arrays are fine. Shares the arrays' memory. The
 /// fingerprint is that of some samples: the first, the last, and up to 62 between them.
@@ -78,6 +90,15 @@ SourcePtr callback_source(
 /// pickles, records and strings; invalid for rank 0 or unequal lengths. Each text names the file
 /// and what was found.
 SourcePtr npy_source(std::vector<std::pair<std::string, std::string>> columns_and_paths);
+
+/// The samples of all `parts` one after another, with indices that run on: `SourcePart::first` is
+/// set from their sizes. Columns are those of the first part, found by name in the others. With
+/// `source_field` there is one more of that name, i64: the number of the part, from 0.
+/// `origin` tells the name of the part and the index there. SamplingMode::mix draws from the parts
+/// in stated proportions.
+/// Errors: invalid without parts, for an empty name or two of one name, and for columns that
+/// differ in name, dtype or shape, each named with both sides.
+SourcePtr concat_source(std::vector<SourcePart> parts, const std::string& source_field = "");
 
 /// A whole .npy file as a host array. Errors: as npy_source.
 Array read_npy(const std::string& path);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <forebay/ops/op.h>
@@ -35,6 +36,13 @@ enum class SamplingMode : std::uint8_t {
   once,         ///< each sample once an epoch
   replacement,  ///< drawn from all alike
   weighted,     ///< drawn by weight
+  mix,          ///< drawn from the parts of a source in stated proportions, see Mixture
+};
+/// Where an epoch of a mix ends.
+enum class StoppingStrategy : std::uint8_t {
+  samples,          ///< after `Sampling::samples`
+  first_exhausted,  ///< before a source would begin again
+  all_exhausted,    ///< when every source has been gone through
 };
 
 /// How many samples an epoch has, and how often each.
@@ -44,6 +52,9 @@ struct Sampling {
   std::int64_t samples = 0;
   /// Mode weighted: one for each sample of the source, [size]; any real dtype.
   Array weights = {};
+  /// Mode mix: the share of each part of the source, by name. They need no sum of 1.
+  std::vector<std::pair<std::string, double>> proportions = {};
+  StoppingStrategy stopping = StoppingStrategy::samples;  ///< mode mix
 };
 
 /// Positions begin..end-1 of an order.
@@ -105,8 +116,8 @@ struct Spec {
   ShuffleMode shuffle = ShuffleMode::none;
   std::int64_t shuffle_window = 0;  ///< positions, with ShuffleMode::window
   Sampling sampling;
-  std::optional<Array> subset;  ///< the samples that take part, [count] integers; else all
-  std::optional<Split> split;   ///< of those, the part that takes part
+  std::optional<Array> subset;         ///< the samples that take part, [count] integers; else all
+  std::optional<Split> split;          ///< of those, the part that takes part
   std::optional<Positions> positions;  ///< of their order, what an epoch has; else all
   Shard shard;
   LastBatchPolicy last_batch_policy = LastBatchPolicy::partial;

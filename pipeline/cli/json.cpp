@@ -121,15 +121,24 @@ Json object_schema(std::span<const config::Key> keys, Of of) {
           {"additionalProperties", false}};
 }
 
-Json source_schema() {
-  return object_schema(config::source_keys(), [](std::string_view key) -> Json {
-    if (key == "type") return {{"const", "npy"}};
-    return {
-        {"type", "object"}, {"additionalProperties", {{"type", "string"}}}, {"minProperties", 1}};
-  });
+Json text_schema() { return {{"type", "string"}, {"minLength", 1}}; }
+
+Json map_schema(const Json& values) {
+  return {{"type", "object"}, {"additionalProperties", values}, {"minProperties", 1}};
 }
 
-Json text_schema() { return {{"type", "string"}, {"minLength", 1}}; }
+Json source_schema() {
+  const Json part = object_schema(config::part_keys(), [](std::string_view key) -> Json {
+    if (key == "type") return {{"const", "npy"}};
+    return key == "columns" ? map_schema({{"type", "string"}}) : text_schema();
+  });
+  return object_schema(config::source_keys(), [&](std::string_view key) -> Json {
+    if (key == "type") return one_of(config::kSourceTypes);
+    if (key == "columns") return map_schema({{"type", "string"}});
+    if (key == "sources") return {{"type", "array"}, {"items", part}, {"minItems", 1}};
+    return text_schema();
+  });
+}
 
 Json shuffle_schema() {
   const Json map = object_schema(config::shuffle_keys(), [](std::string_view key) {
@@ -139,9 +148,12 @@ Json shuffle_schema() {
 }
 
 Json sampling_schema() {
-  return object_schema(config::sampling_keys(), [](std::string_view key) {
+  return object_schema(config::sampling_keys(), [](std::string_view key) -> Json {
     if (key == "mode") return one_of(config::kSamplingModes);
-    return key == "samples" ? integer(1) : text_schema();
+    if (key == "samples")
+      return {{"anyOf", Json::array({integer(1), one_of(config::kStoppingStrategies)})}};
+    if (key == "proportions") return map_schema({{"type", "number"}, {"minimum", 0}});
+    return text_schema();
   });
 }
 

@@ -73,6 +73,28 @@ TEST_F(KilledRun, ListsEachBadSampleOnce) {
   EXPECT_EQ(std::count(straight.begin(), straight.end(), '\n'), 3);
 }
 
+TEST_F(KilledRun, OfAMixEndsAsOneThatNobodyStopped) {
+  write("train.yaml",
+        "version: 1\n"
+        "batch_size: 3\n"
+        "device: cpu\n"
+        "source:\n"
+        "  type: concat\n"
+        "  source_field: source\n"
+        "  sources:\n"
+        "    - {name: a, type: npy, columns: {x: x.npy, y: y.npy}}\n"
+        "    - {name: b, type: npy, columns: {y: y.npy, x: x.npy}}\n"
+        "sampling: {mode: mix, proportions: {a: 0.7, b: 0.3}, samples: 17}\n"
+        "shuffle: {mode: full}\n");
+  const Outcome got = forebay({"check", "train.yaml"});
+  EXPECT_EQ(got.out, "train.yaml: no mistakes; 17 samples make 6 batches of 3 an epoch, on cpu\n")
+      << got.err;
+  ASSERT_EQ(forebay({"run", "train.yaml", "--epochs", "3", "--save", "straight"}).exit_code, 0);
+  EXPECT_GT(run_killed(2), 1);
+  EXPECT_EQ(files_of("killed"), files_of("straight"));
+  EXPECT_EQ(files_of("straight").size(), 3u * 6 * 3);
+}
+
 /// One process, then three, then two; every sample of the epoch is saved once.
 TEST_F(KilledRun, GoesOnWithOtherNumbersOfProcesses) {
   declare(30, 2);

@@ -6,6 +6,7 @@
 #include <forebay/ops/registry.h>
 #include <forebay/pipeline/config/bind_on_error.h>
 #include <forebay/pipeline/config/bind_order.h>
+#include <forebay/pipeline/config/bind_source.h>
 #include <forebay/pipeline/config/keys.h>
 #include <forebay/pipeline/config/map_reader.h>
 #include <forebay/pipeline/config/references.h>
@@ -55,7 +56,7 @@ class PipelineBinder {
       spec_.batch_size_position = reader_.find("batch_size")->position;
       reader_.read_integer("batch_size", spec_.batch_size, 1, kMaxInt64);
     }
-    bind_source();
+    bind_source(reader_, folder_, spec_);
     bind_on_error(reader_, folder_, spec_);
     bind_stages();
     if (!options_.stages) bind_output();
@@ -128,52 +129,6 @@ class PipelineBinder {
       device_from_name(name.c_str(), presence);
     } catch (const Error& error) {
       reader_.mistake(node.position, error.what());
-    }
-  }
-
-  void bind_source() {
-    constexpr std::string_view kShape = "a map such as {type: npy, columns: {x: data/x.npy}}";
-    const Node* node = reader_.require("source", kShape);
-    if (node == nullptr) return;
-    spec_.source_position = node->position;
-    if (node->kind != Node::Kind::map)
-      return reader_.wrong("source", *node, "it must be " + std::string(kShape));
-    MapReader source(*node, MapReader::names(source_keys()), "source: ", report_);
-    int type = 0;
-    constexpr std::string_view kTypes[] = {"npy"};
-    if (source.require("type", "npy") != nullptr) source.read_choice("type", type, kTypes);
-    const Node* columns =
-        source.require("columns", "a map of fields to .npy files, {x: data/x.npy}");
-    if (columns == nullptr) return;
-    if (columns->kind != Node::Kind::map || columns->entries.empty()) {
-      return source.wrong("columns", *columns,
-                          "it must be a map of fields to .npy files, {x: data/x.npy}");
-    }
-    open_columns(source, *columns);
-  }
-
-  /// Each file on its own first, so that everything that is wrong with any of them is said.
-  void open_columns(MapReader& source, const Node& columns) {
-    const std::size_t before = report_.mistakes();
-    std::vector<std::pair<std::string, std::string>> files;
-    for (const Node::Entry& column : columns.entries) {
-      if (column.value.kind != Node::Kind::scalar || column.value.text.empty()) {
-        source.wrong("columns." + column.key, column.value, "it must be the path of a .npy file");
-        continue;
-      }
-      files.emplace_back(column.key, resolve_path(folder_, column.value.text));
-      try {
-        npy_source({files.back()});
-      } catch (const Error& error) {
-        source.mistake(column.value.position,
-                       fmt::format("column `{}`: {}", column.key, error.what()));
-      }
-    }
-    if (report_.mistakes() != before) return;
-    try {
-      spec_.source = npy_source(files);
-    } catch (const Error& error) {
-      source.mistake(columns.position, error.what());
     }
   }
 

@@ -1,5 +1,6 @@
 #include <forebay/pipeline/config/bind_order.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -72,9 +73,43 @@ class OrderBinder {
     if (node == nullptr || !require_map("sampling", *node, "{mode: replacement}")) return;
     MapReader sampling = inside("sampling", *node, sampling_keys());
     read_choice(sampling, "mode", spec_.sampling.mode, kSamplingModes);
-    sampling.read_integer("samples", spec_.sampling.samples, 1, kMaxInt64);
+    read_samples(sampling);
+    read_proportions(sampling);
     if (const Node* weights = sampling.find("weights"))
       spec_.sampling.weights = read_array(sampling, "weights", *weights).value_or(Array());
+  }
+
+  /// A number, or for a mix what ends an epoch.
+  void read_samples(MapReader& sampling) {
+    const Node* node = sampling.find("samples");
+    if (node == nullptr) return;
+    for (std::size_t i = 0; i < std::size(kStoppingStrategies); ++i) {
+      if (is_word(*node, kStoppingStrategies[i])) {
+        spec_.sampling.stopping = static_cast<StoppingStrategy>(i + 1);
+        return;
+      }
+    }
+    if (spec_.sampling.mode == SamplingMode::mix && !read(*node, spec_.sampling.samples).empty())
+      return sampling.wrong(
+          "samples", *node,
+          fmt::format("it must be an integer, {}", alternatives(kStoppingStrategies)));
+    sampling.read_integer("samples", spec_.sampling.samples, 1, kMaxInt64);
+  }
+
+  void read_proportions(MapReader& sampling) {
+    const Node* node = sampling.find("proportions");
+    if (node == nullptr) return;
+    if (node->kind != Node::Kind::map || node->entries.empty())
+      return sampling.wrong("proportions", *node,
+                            "it must be a map of sources to numbers, {a: 0.7, b: 0.3}");
+    for (const Node::Entry& entry : node->entries) {
+      double proportion = 0;
+      std::string problem = read(entry.value, proportion);
+      if (problem.empty() && !(std::isfinite(proportion) && proportion >= 0))
+        problem = "it must be a finite number of at least 0";
+      if (!problem.empty()) sampling.wrong("proportions." + entry.key, entry.value, problem);
+      spec_.sampling.proportions.emplace_back(entry.key, proportion);
+    }
   }
 
   void bind_subset() {

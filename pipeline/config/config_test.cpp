@@ -390,7 +390,7 @@ TEST_F(Config, SaysEveryMistakeAtOnceInTheOrderOfTheFile) {
       "train.yaml:5:23: `prefetch_queue_depth` is 2.5; it must be an integer.\n"
       "train.yaml:6:19: `max_held_batches` is 0; it must be between 1 and 65536.\n"
       "train.yaml:7:20: `last_batch_policy` is keep; it must be partial, drop or fill.\n"
-      "train.yaml:9:9: source: `type` is raw; it must be npy.\n"
+      "train.yaml:9:9: source: `type` is raw; it must be npy or concat.\n"
       "train.yaml:10:16: source: column `x`: none.npy: cannot be opened: No such file or "
       "directory.\n"
       "train.yaml:10:29: source: `columns.y` is a list; it must be the path of a .npy file.\n"
@@ -431,7 +431,7 @@ TEST_F(Config, SaysWhatIsMissing) {
             "train.yaml:1:1: `source` is missing; it must be a map such as {type: npy, columns: "
             "{x: data/x.npy}}.");
   EXPECT_EQ(mistakes("{version: 1, batch_size: 1, source: {}}"),
-            "train.yaml:1:37: source: `type` is missing; it must be npy.\n"
+            "train.yaml:1:37: source: `type` is missing; it must be npy or concat.\n"
             "train.yaml:1:37: source: `columns` is missing; it must be a map of fields to .npy "
             "files, {x: data/x.npy}.");
 }

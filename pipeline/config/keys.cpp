@@ -56,14 +56,33 @@ std::span<const Key> pipeline_keys() {
 
 std::span<const Key> source_keys() {
   static const std::vector<Key> keys = {
-      {"type", "npy", "", "The kind of storage.", {}, true},
-      {"columns",
-       "map of field to path",
+      {"type",
+       "npy or concat",
        "",
-       "The .npy file of each field; axis 0 runs over the samples. Paths are relative to the YAML "
-       "file.",
+       "The kind of storage; concat puts several sources one after another.",
        {},
        true},
+      {"columns", "map of field to path", "",
+       "Type npy: the .npy file of each field; axis 0 runs over the samples. Paths are relative to "
+       "the YAML file."},
+      {"sources",
+       "list of maps",
+       "",
+       "Type concat: the sources, which have the same fields. `sampling: {mode: mix}` draws from "
+       "them in proportions.",
+       {"datasets", "streams"}},
+      {"source_field", "name", "",
+       "Type concat: the name of one more field, which tells each sample's source by its number in "
+       "the list, from 0."},
+  };
+  return keys;
+}
+
+std::span<const Key> part_keys() {
+  static const std::vector<Key> keys = {
+      {"name", "text", "", "What the source is called in `proportions` and messages.", {}, true},
+      {"type", "npy", "", "The kind of storage.", {}, true},
+      {"columns", "map of field to path", "", "As `source.columns`.", {}, true},
   };
   return keys;
 }
@@ -84,13 +103,20 @@ std::span<const Key> shuffle_keys() {
 
 std::span<const Key> sampling_keys() {
   static const std::vector<Key> keys = {
-      {"mode", "once, replacement or weighted", "once",
-       "Each sample once; drawn with replacement from all alike; or drawn by weight."},
+      {"mode", "once, replacement, weighted or mix", "once",
+       "Each sample once; drawn with replacement from all alike; drawn by weight; or drawn from "
+       "the sources of a concat in proportions."},
       {"samples",
-       "integer, at least 1",
+       "integer, at least 1, or first_exhausted or all_exhausted",
        "as many as there are",
-       "Samples of an epoch when they are drawn.",
-       {"num_samples"}},
+       "Samples of an epoch when they are drawn. Mode mix: or until a source would begin again, or "
+       "until every source has been gone through.",
+       {"num_samples", "epoch_size", "stopping_strategy"}},
+      {"proportions",
+       "map of source to number, at least 0",
+       "",
+       "Mode mix: the share of each source, by its name; they need no sum of 1.",
+       {"probabilities"}},
       {"weights", "path", "",
        "Mode weighted: a .npy file with a weight of at least 0 for each sample of the source; they "
        "need no sum of 1."},
@@ -183,6 +209,7 @@ std::span<const Key> stage_keys() {
 std::vector<Section> sections() {
   return {{"", pipeline_keys()},
           {"source.", source_keys()},
+          {"source.sources.", part_keys()},
           {"shuffle.", shuffle_keys()},
           {"sampling.", sampling_keys()},
           {"split.", split_keys()},

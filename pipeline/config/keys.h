@@ -26,6 +26,8 @@ struct Key {
 std::span<const Key> pipeline_keys();
 /// Inside `source:`, `shuffle:` and so on.
 std::span<const Key> source_keys();
+/// Of every item of `source.sources`.
+std::span<const Key> part_keys();
 std::span<const Key> shuffle_keys();
 std::span<const Key> sampling_keys();
 std::span<const Key> split_keys();
@@ -45,7 +47,10 @@ std::vector<Section> sections();
 
 inline constexpr std::string_view kLastBatchPolicies[] = {"partial", "drop", "fill"};
 inline constexpr std::string_view kShuffleModes[] = {"none", "full", "window"};
-inline constexpr std::string_view kSamplingModes[] = {"once", "replacement", "weighted"};
+inline constexpr std::string_view kSamplingModes[] = {"once", "replacement", "weighted", "mix"};
+/// What `sampling.samples` may be beside a number.
+inline constexpr std::string_view kStoppingStrategies[] = {"first_exhausted", "all_exhausted"};
+inline constexpr std::string_view kSourceTypes[] = {"npy", "concat"};
 inline constexpr std::string_view kErrorModes[] = {"fail", "skip", "replace"};
 inline constexpr std::string_view kSplitParts[] = {"train", "validation"};
 

@@ -160,21 +160,59 @@ class MembersOfMembers final : public Members {
   MembersPtr inner_, outer_;
 };
 
+class JoinedMembers final : public Members {
+ public:
+  explicit JoinedMembers(std::vector<std::pair<MembersPtr, std::int64_t>> parts)
+      : parts_(std::move(parts)) {
+    for (const auto& [members, first] : parts_) {
+      begins_.push_back(size_);
+      size_ += members->size();
+    }
+  }
+  std::int64_t size() const override { return size_; }
+  std::string describe() const override {
+    std::string text;
+    for (const auto& [members, first] : parts_) {
+      const std::string one = members->describe();
+      if (text.find(one) == std::string::npos) text += (text.empty() ? "" : " and ") + one;
+    }
+    return text;
+  }
+  void to_samples(std::span<std::int64_t> numbers) const override {
+    for (std::int64_t& number : numbers) {
+      const auto behind = std::upper_bound(begins_.begin(), begins_.end(), number);
+      const auto part = static_cast<std::size_t>(behind - begins_.begin()) - 1;
+      number -= begins_[part];
+      parts_[part].first->to_samples({&number, 1});
+      number += parts_[part].second;
+    }
+  }
+
+ private:
+  std::vector<std::pair<MembersPtr, std::int64_t>> parts_;
+  std::vector<std::int64_t> begins_;
+  std::int64_t size_ = 0;
+};
+
 }  // namespace
 
 MembersPtr subset(const Array& indices, std::int64_t size) {
+  return subset(indices, size, {0, size});
+}
+
+MembersPtr subset(const Array& indices, std::int64_t size, const SampleRange& range) {
   FOREBAY_REQUIRE(indices.rank() == 1 && is_integer(indices.dtype()), invalid,
                   "it is {} {}; it must be integers of shape (count,).", name_of(indices.dtype()),
                   to_string(indices.shape()));
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(indices.count()));
+  std::vector<std::int64_t> samples;
   dispatch(IndexTypes{}, indices.dtype(), "subset", "indices", [&]<class T>(Type<T>) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const T index = indices.as<T>()[static_cast<std::int64_t>(i) * indices.strides()[0]];
+    for (std::int64_t i = 0; i < indices.count(); ++i) {
+      const T index = indices.as<T>()[i * indices.strides()[0]];
       const auto sample = static_cast<std::int64_t>(index);
       FOREBAY_REQUIRE(sample >= 0 && sample < size, invalid,
                       "index {} is {}; the source has {} samples, so it must be in 0..{}.", i,
                       sample, size, size - 1);
-      samples[i] = sample;
+      if (sample >= range.begin && sample < range.end) samples.push_back(sample - range.begin);
     }
   });
   return std::make_shared<Subset>(std::move(samples));
@@ -215,6 +253,11 @@ MembersPtr split_part(const Split& split, const Source& source, const Members* w
 
 MembersPtr members_of_members(MembersPtr inner, MembersPtr outer) {
   return std::make_shared<MembersOfMembers>(std::move(inner), std::move(outer));
+}
+
+MembersPtr joined_members(std::vector<std::pair<MembersPtr, std::int64_t>> parts) {
+  if (parts.size() == 1 && parts.front().second == 0) return parts.front().first;
+  return std::make_shared<JoinedMembers>(std::move(parts));
 }
 
 }  // namespace forebay

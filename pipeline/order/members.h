@@ -4,6 +4,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <forebay/array/array.h>
 
@@ -37,9 +39,16 @@ struct Split {
   std::uint64_t seed = 0;
 };
 
+/// Samples begin..end-1 of a source.
+struct SampleRange {
+  std::int64_t begin = 0, end = 0;
+};
+
 /// The samples listed in `indices`, [count] integers; some may come twice. 8 bytes a sample.
 /// Errors: invalid for another shape or dtype, or an index outside 0..size-1, saying where.
 MembersPtr subset(const Array& indices, std::int64_t size);
+/// Those of them that are in `range`, as indices from its begin. Errors: as above.
+MembersPtr subset(const Array& indices, std::int64_t size, const SampleRange& range);
 /// A part of `size` samples, by their numbers. Nothing is stored. Errors: invalid unless
 /// 0 < validation < 1.
 MembersPtr split_part(const Split& split, std::int64_t size);
@@ -49,5 +58,7 @@ MembersPtr split_part(const Split& split, std::int64_t size);
 MembersPtr split_part(const Split& split, const Source& source, const Members* within);
 /// `inner` numbers the samples of `outer`.
 MembersPtr members_of_members(MembersPtr inner, MembersPtr outer);
+/// Those of several sources one after another; `second` is added to the samples of `first`.
+MembersPtr joined_members(std::vector<std::pair<MembersPtr, std::int64_t>> parts);
 
 }  // namespace forebay

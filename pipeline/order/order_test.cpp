@@ -15,18 +15,6 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-/// Asking for a part of an epoch gives that part of it, wherever it begins and ends.
-void expect_parts_fit(const Order& order, std::int64_t epoch) {
-  const Indices whole = samples_of(order, epoch);
-  for (std::int64_t first = 0; first <= order.length(); ++first) {
-    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{5}, order.length()}) {
-      const std::int64_t rest = std::min(count, order.length() - first);
-      EXPECT_EQ(samples_of(order, epoch, first, rest),
-                Indices(whole.begin() + first, whole.begin() + first + rest));
-    }
-  }
-}
-
 TEST(Order, OfTheSource) {
   const OrderPtr order = source_order(5);
   EXPECT_EQ(samples_of(*order, 0), count_up(5));

@@ -9,7 +9,7 @@
 namespace forebay {
 
 /// What a seed is used for beside permutations: each has a Philox key of its own.
-enum class Use : std::uint64_t { draw = 1, window = 2, split = 3, substitute = 5 };
+enum class Use : std::uint64_t { draw = 1, window = 2, split = 3, mix = 4, substitute = 5 };
 
 /// 64 random bits for (seed, use, a, b).
 inline std::uint64_t random_bits(std::uint64_t seed, Use use, std::int64_t a, std::int64_t b) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <forebay/pipeline/order/order.h>
+#include <gtest/gtest.h>
 
 namespace forebay::test {
 
@@ -43,6 +44,18 @@ inline std::vector<std::int64_t> count_up(std::int64_t size) {
 inline std::vector<std::int64_t> sorted(std::vector<std::int64_t> numbers) {
   std::sort(numbers.begin(), numbers.end());
   return numbers;
+}
+
+/// Asking for a part of an epoch gives that part of it, wherever it begins and ends.
+inline void expect_parts_fit(const Order& order, std::int64_t epoch) {
+  const std::vector<std::int64_t> whole = samples_of(order, epoch);
+  for (std::int64_t first = 0; first <= order.length(); ++first) {
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{5}, order.length()}) {
+      const std::int64_t rest = std::min(count, order.length() - first);
+      EXPECT_EQ(samples_of(order, epoch, first, rest),
+                std::vector<std::int64_t>(whole.begin() + first, whole.begin() + first + rest));
+    }
+  }
 }
 
 }  // namespace forebay::test

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include <forebay/array/require.h>
+#include <forebay/pipeline/failure.h>
+#include <forebay/pipeline/source/columns.h>
+#include <forebay/pipeline/source/parts.h>
+
+namespace forebay {
+namespace {
+
+class ConcatSource final : public Source {
+ public:
+  ConcatSource(std::vector<SourcePart> parts, const std::string& source_field)
+      : parts_(std::move(parts)), columns_(parts_.front().source->columns()) {
+    for (SourcePart& part : parts_) {
+      part.first = size_;
+      size_ += part.source->size();
+      for (const Column& column : columns_)
+        numbers_.push_back(find_column(part.source->columns(), column.name));
+    }
+    if (!source_field.empty()) columns_.push_back({source_field, Dtype::i64, {}});
+  }
+
+  std::int64_t size() const override { return size_; }
+  const std::vector<Column>& columns() const override { return columns_; }
+  std::span<const SourcePart> parts() const override { return parts_; }
+
+  std::string describe() const override {
+    std::string text;
+    for (const SourcePart& part : parts_)
+      text += fmt::format("{}{} ({})", text.empty() ? "concat " : ", ", part.name,
+                          part.source->describe());
+    return text;
+  }
+
+  SampleOrigin origin(std::int64_t index) const override {
+    const SourcePart& from = part(number_of_part(parts_, index));
+    return {from.name, index - from.first};
+  }
+
+  std::string fingerprint() const override {
+    std::string text;
+    for (const SourcePart& part : parts_)
+      text += (text.empty() ? "" : ", ") + part.source->fingerprint();
+    return text;
+  }
+
+  std::int64_t grain() const override {
+    std::int64_t least = parts_.front().source->grain();
+    for (const SourcePart& part : parts_)
+      least = std::min(least, part.source->grain());
+    return least;
+  }
+
+  void read(std::span<const std::int64_t> indices,
+            std::span<const ArrayView> targets) const override {
+    std::vector<ArrayView> of_part(fields());
+    for_each_run(indices, [&](int number, std::span<const std::int64_t> samples, std::size_t row) {
+      for (std::size_t c = 0; c < fields(); ++c)
+        of_part[index_in(number, c)] = rows(targets[c], row, samples.size());
+      part(number).source->read(samples, of_part);
+      if (fields() < columns_.size())
+        write_number(number, rows(targets.back(), row, samples.size()));
+    });
+  }
+
+  void read_column(int column, std::span<const std::int64_t> indices,
+                   const ArrayView& target) const override {
+    const auto c = static_cast<std::size_t>(column);
+    for_each_run(indices, [&](int number, std::span<const std::int64_t> samples, std::size_t row) {
+      const ArrayView to = rows(target, row, samples.size());
+      if (c == fields()) return write_number(number, to);
+      part(number).source->read_column(static_cast<int>(index_in(number, c)), samples, to);
+    });
+  }
+
+ private:
+  static std::size_t find_column(const std::vector<Column>& columns, const std::string& name) {
+    const auto found = std::find_if(columns.begin(), columns.end(),
+                                    [&](const Column& column) { return column.name == name; });
+    return static_cast<std::size_t>(found - columns.begin());
+  }
+
+  /// Columns that are read from the parts.
+  std::size_t fields() const { return numbers_.size() / parts_.size(); }
+  const SourcePart& part(int number) const { return parts_[static_cast<std::size_t>(number)]; }
+  std::size_t index_in(int number, std::size_t column) const {
+    return numbers_[static_cast<std::size_t>(number) * fields() + column];
+  }
+
+  static ArrayView rows(ArrayView target, std::size_t row, std::size_t count) {
+    target.data =
+        static_cast<std::byte*>(target.data) + static_cast<std::int64_t>(row) * target.strides[0] *
+                                                   static_cast<std::int64_t>(size_of(target.dtype));
+    target.shape[0] = static_cast<std::int64_t>(count);
+    return target;
+  }
+
+  static void write_number(int number, const ArrayView& target) {
+    std::fill_n(target.as<std::int64_t>(), target.shape[0], number);
+  }
+
+  /// Calls `read(part, samples, row)` for samples of one part that follow one another in `indices`,
+  /// with their indices in the part and where the first stands.
+  template <class F>
+  void for_each_run(std::span<const std::int64_t> indices, F read) const {
+    std::vector<std::int64_t> samples;
+    for (std::size_t row = 0; row < indices.size(); row += samples.size()) {
+      const int number = number_of_part(parts_, indices[row]);
+      const std::int64_t first = part(number).first, size = part(number).source->size();
+      samples.clear();
+      for (std::size_t i = row; i < indices.size(); ++i) {
+        const std::int64_t sample = indices[i] - first;
+        if (sample < 0 || sample >= size) break;
+        samples.push_back(sample);
+      }
+      try {
+        read(number, samples, row);
+      } catch (...) {
+        rethrow_at(fmt::format("{} of {}", sample_title(samples), part(number).name),
+                   ErrorKind::io);
+      }
+    }
+  }
+
+  std::vector<SourcePart> parts_;
+  std::vector<Column> columns_;
+  std::vector<std::size_t> numbers_;  // for each part, its number of each column
+  std::int64_t size_ = 0;
+};
+
+std::string column_text(const Column& column) {
+  return fmt::format("{} {}", name_of(column.dtype), to_string(column.shape));
+}
+
+const Column* find(const std::vector<Column>& columns, const std::string& name) {
+  const auto found = std::find_if(columns.begin(), columns.end(),
+                                  [&](const Column& column) { return column.name == name; });
+  return found == columns.end() ? nullptr : &*found;
+}
+
+void check_names(const std::vector<SourcePart>& parts, const std::string& source_field) {
+  FOREBAY_REQUIRE(!parts.empty(), invalid, "concat_source: it has no parts; give at least one.");
+  std::set<std::string> names;
+  for (const SourcePart& part : parts) {
+    FOREBAY_REQUIRE(!part.name.empty(), invalid,
+                    "concat_source: a source has an empty name; give it one.");
+    FOREBAY_REQUIRE(names.insert(part.name).second, invalid,
+                    "concat_source: two sources are called `{}`; names must differ.", part.name);
+    FOREBAY_REQUIRE(part.source != nullptr, invalid, "concat_source: `{}` is null; give a source.",
+                    part.name);
+  }
+  FOREBAY_REQUIRE(find(parts.front().source->columns(), source_field) == nullptr, invalid,
+                  "concat_source: `source_field` is `{}`, which is a column of the sources; take "
+                  "another name.",
+                  source_field);
+}
+
+}  // namespace
+
+int number_of_part(std::span<const SourcePart> parts, std::int64_t sample) {
+  const auto behind =
+      std::upper_bound(parts.begin(), parts.end(), sample,
+                       [](std::int64_t s, const SourcePart& part) { return s < part.first; });
+  return static_cast<int>(behind - parts.begin()) - 1;
+}
+
+std::vector<std::string> column_mistakes(const SourcePart& first, const SourcePart& other) {
+  std::vector<std::string> mistakes;
+  const std::vector<Column>& wanted = first.source->columns();
+  for (const Column& column : wanted) {
+    const Column* found = find(other.source->columns(), column.name);
+    if (found == nullptr) {
+      mistakes.push_back(fmt::format("`{}` has no column `{}`, which is {} in `{}`", other.name,
+                                     column.name, column_text(column), first.name));
+    } else if (found->dtype != column.dtype || found->shape != column.shape) {
+      mistakes.push_back(fmt::format("column `{}` is {} in `{}`, but {} in `{}`", column.name,
+                                     column_text(*found), other.name, column_text(column),
+                                     first.name));
+    }
+  }
+  for (const Column& column : other.source->columns()) {
+    if (find(wanted, column.name) == nullptr)
+      mistakes.push_back(fmt::format("column `{}` is {} in `{}`, but `{}` has none", column.name,
+                                     column_text(column), other.name, first.name));
+  }
+  for (std::string& mistake : mistakes)
+    mistake += "; sources that are put together have the same columns.";
+  return mistakes;
+}
+
+SourcePtr concat_source(std::vector<SourcePart> parts, const std::string& source_field) {
+  check_names(parts, source_field);
+  std::string mistakes;
+  for (const SourcePart& part : parts) {
+    for (const std::string& mistake : column_mistakes(parts.front(), part))
+      mistakes += (mistakes.empty() ? "concat_source: " : "\nconcat_source: ") + mistake;
+  }
+  if (!mistakes.empty()) fail(ErrorKind::invalid, "{}", mistakes);
+  auto source = std::make_shared<ConcatSource>(std::move(parts), source_field);
+  check_columns("concat_source", source->columns());
+  return source;
+}
+
+}  // namespace forebay
