@@ -1,6 +1,8 @@
 #include <algorithm>
-#include <numeric>
+#include <cstring>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include <forebay/array/require.h>
 #include <forebay/pipeline/failure.h>
@@ -9,6 +11,42 @@
 
 namespace forebay {
 namespace {
+
+/// Where rows of a batch are read to: straight to their places if these follow one another, else to
+/// memory from which `deliver` brings them there.
+class Rows {
+ public:
+  Rows(const ArrayView& batch, std::span<const std::size_t> rows)
+      : batch_(batch),
+        rows_(rows),
+        bytes_(static_cast<std::size_t>(batch.strides[0]) * size_of(batch.dtype)),
+        view_(batch) {
+    view_.shape[0] = static_cast<std::int64_t>(rows.size());
+    if (rows.back() - rows.front() + 1 == rows.size()) {
+      view_.data = place(rows.front());
+    } else {
+      memory_ = std::make_unique_for_overwrite<std::byte[]>(rows.size() * bytes_);
+      view_.data = memory_.get();
+    }
+  }
+  const ArrayView& view() const { return view_; }
+  void deliver() const {
+    if (memory_ == nullptr) return;
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      std::memcpy(place(rows_[i]), memory_.get() + i * bytes_, bytes_);
+  }
+
+ private:
+  std::byte* place(std::size_t row) const {
+    return static_cast<std::byte*>(batch_.data) + row * bytes_;
+  }
+
+  ArrayView batch_;
+  std::span<const std::size_t> rows_;
+  std::size_t bytes_;  // of a row
+  ArrayView view_;
+  std::unique_ptr<std::byte[]> memory_;
+};
 
 class ConcatSource final : public Source {
  public:
@@ -56,23 +94,28 @@ class ConcatSource final : public Source {
 
   void read(std::span<const std::int64_t> indices,
             std::span<const ArrayView> targets) const override {
-    std::vector<ArrayView> of_part(fields());
-    for_each_run(indices, [&](int number, std::span<const std::int64_t> samples, std::size_t row) {
+    by_part(indices, [&](int number, std::span<const std::int64_t> samples,
+                         std::span<const std::size_t> rows) {
+      std::vector<Rows> to;
+      std::vector<ArrayView> of_part(fields());
       for (std::size_t c = 0; c < fields(); ++c)
-        of_part[index_in(number, c)] = rows(targets[c], row, samples.size());
+        of_part[index_in(number, c)] = to.emplace_back(targets[c], rows).view();
       part(number).source->read(samples, of_part);
-      if (fields() < columns_.size())
-        write_number(number, rows(targets.back(), row, samples.size()));
+      for (const Rows& column : to)
+        column.deliver();
+      if (fields() < columns_.size()) write_number(number, targets.back(), rows);
     });
   }
 
   void read_column(int column, std::span<const std::int64_t> indices,
                    const ArrayView& target) const override {
     const auto c = static_cast<std::size_t>(column);
-    for_each_run(indices, [&](int number, std::span<const std::int64_t> samples, std::size_t row) {
-      const ArrayView to = rows(target, row, samples.size());
-      if (c == fields()) return write_number(number, to);
-      part(number).source->read_column(static_cast<int>(index_in(number, c)), samples, to);
+    by_part(indices, [&](int number, std::span<const std::int64_t> samples,
+                         std::span<const std::size_t> rows) {
+      if (c == fields()) return write_number(number, target, rows);
+      const Rows to(target, rows);
+      part(number).source->read_column(static_cast<int>(index_in(number, c)), samples, to.view());
+      to.deliver();
     });
   }
 
@@ -90,34 +133,32 @@ class ConcatSource final : public Source {
     return numbers_[static_cast<std::size_t>(number) * fields() + column];
   }
 
-  static ArrayView rows(ArrayView target, std::size_t row, std::size_t count) {
-    target.data =
-        static_cast<std::byte*>(target.data) + static_cast<std::int64_t>(row) * target.strides[0] *
-                                                   static_cast<std::int64_t>(size_of(target.dtype));
-    target.shape[0] = static_cast<std::int64_t>(count);
-    return target;
+  static void write_number(int number, const ArrayView& target, std::span<const std::size_t> rows) {
+    for (const std::size_t row : rows)
+      target.as<std::int64_t>()[row] = number;
   }
 
-  static void write_number(int number, const ArrayView& target) {
-    std::fill_n(target.as<std::int64_t>(), target.shape[0], number);
-  }
-
-  /// Calls `read(part, samples, row)` for samples of one part that follow one another in `indices`,
-  /// with their indices in the part and where the first stands.
+  /// Calls `read(part, samples, rows)` for each part that has any of `indices`: their indices in
+  /// the part, and where they stand, in order.
   template <class F>
-  void for_each_run(std::span<const std::int64_t> indices, F read) const {
+  void by_part(std::span<const std::int64_t> indices, F read) const {
+    std::vector<std::pair<int, std::size_t>> order;
+    order.reserve(indices.size());
+    for (std::size_t row = 0; row < indices.size(); ++row)
+      order.emplace_back(number_of_part(parts_, indices[row]), row);
+    std::sort(order.begin(), order.end());
     std::vector<std::int64_t> samples;
-    for (std::size_t row = 0; row < indices.size(); row += samples.size()) {
-      const int number = number_of_part(parts_, indices[row]);
-      const std::int64_t first = part(number).first, size = part(number).source->size();
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < order.size(); i += rows.size()) {
+      const int number = order[i].first;
       samples.clear();
-      for (std::size_t i = row; i < indices.size(); ++i) {
-        const std::int64_t sample = indices[i] - first;
-        if (sample < 0 || sample >= size) break;
-        samples.push_back(sample);
+      rows.clear();
+      for (std::size_t k = i; k < order.size() && order[k].first == number; ++k) {
+        rows.push_back(order[k].second);
+        samples.push_back(indices[rows.back()] - part(number).first);
       }
       try {
-        read(number, samples, row);
+        read(number, samples, rows);
       } catch (...) {
         rethrow_at(fmt::format("{} of {}", sample_title(samples), part(number).name),
                    ErrorKind::io);
