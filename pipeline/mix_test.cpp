@@ -17,7 +17,6 @@ namespace {
 using Indices = std::vector<std::int64_t>;
 
 class MixTest : public PipelineTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, MixTest, testing::ValuesIn(kit::devices()), kit::device_name);
 
 const Indices kSizes = {10, 25, 7};
 const std::vector<double> kProportions = {0.5, 0.3, 0.2};
@@ -82,7 +81,7 @@ Indices draws_of(int s, std::int64_t begin, std::int64_t end) {
   return samples;
 }
 
-TEST_P(MixTest, WithoutProportionsEachSampleOfEachSourceComesOnce) {
+DEVICE_TEST(MixTest, WithoutProportionsEachSampleOfEachSourceComesOnce) {
   Spec spec = sources_spec(device());
   Pipeline plain = Pipeline::from_spec(spec);
   Indices all(42);
@@ -96,7 +95,7 @@ TEST_P(MixTest, WithoutProportionsEachSampleOfEachSourceComesOnce) {
   EXPECT_EQ(ids, all);
 }
 
-TEST_P(MixTest, EpochsHaveTheSamplesOfTheirPartOfEachSourcesPasses) {
+DEVICE_TEST(MixTest, EpochsHaveTheSamplesOfTheirPartOfEachSourcesPasses) {
   Pipeline pipeline = Pipeline::from_spec(mixed_spec(device()));
   EXPECT_EQ(pipeline.steps_per_epoch(), 5);
   const Mixture mixture(kProportions);
@@ -114,7 +113,7 @@ TEST_P(MixTest, EpochsHaveTheSamplesOfTheirPartOfEachSourcesPasses) {
   }
 }
 
-TEST_P(MixTest, EveryPrefixOfARunHasTheProportionsWhateverCutsIt) {
+DEVICE_TEST(MixTest, EveryPrefixOfARunHasTheProportionsWhateverCutsIt) {
   Spec spec = mixed_spec(device(), 29);
   for (const std::int64_t batch_size : {1, 4, 29}) {
     spec.batch_size = batch_size;
@@ -132,7 +131,7 @@ TEST_P(MixTest, EveryPrefixOfARunHasTheProportionsWhateverCutsIt) {
   }
 }
 
-TEST_P(MixTest, GoesOnFromEveryStepOnOtherNumbersOfShards) {
+DEVICE_TEST(MixTest, GoesOnFromEveryStepOnOtherNumbersOfShards) {
   const Spec spec = mixed_spec(device(), 31);
   Pipeline straight = Pipeline::from_spec(spec);
   Indices want;
@@ -169,7 +168,7 @@ TEST_P(MixTest, GoesOnFromEveryStepOnOtherNumbersOfShards) {
   }
 }
 
-TEST_P(MixTest, AnEpochEndsWhereItWasAskedTo) {
+DEVICE_TEST(MixTest, AnEpochEndsWhereItWasAskedTo) {
   Spec spec = mixed_spec(device(), 0);
   const auto samples_of = [&](const Spec& s) { return plan_of(s)->sampler->order().length(); };
   EXPECT_EQ(samples_of(spec), 42);  // as many as there are
@@ -189,7 +188,7 @@ TEST_P(MixTest, AnEpochEndsWhereItWasAskedTo) {
   EXPECT_EQ(ids.size(), 42u);  // every sample comes
 }
 
-TEST_P(MixTest, LastBatchesAndWindowsAreThoseOfOtherOrders) {
+DEVICE_TEST(MixTest, LastBatchesAndWindowsAreThoseOfOtherOrders) {
   Spec spec = mixed_spec(device(), 32);
   spec.shuffle = ShuffleMode::window;
   spec.shuffle_window = 4;
@@ -211,7 +210,7 @@ TEST_P(MixTest, LastBatchesAndWindowsAreThoseOfOtherOrders) {
   EXPECT_EQ(rows, filled);
 }
 
-TEST_P(MixTest, ASplitHasThePartsOfEachSourceWhereverItIsUsed) {
+DEVICE_TEST(MixTest, ASplitHasThePartsOfEachSourceWhereverItIsUsed) {
   const Split split{.part = SplitPart::validation, .validation = 0.3};
   Indices want;
   std::int64_t first = 0;
@@ -242,7 +241,7 @@ TEST_P(MixTest, ASplitHasThePartsOfEachSourceWhereverItIsUsed) {
     EXPECT_FALSE(std::binary_search(want.begin(), want.end(), id));
 }
 
-TEST_P(MixTest, ASubsetIsOfTheSamplesOfAll) {
+DEVICE_TEST(MixTest, ASubsetIsOfTheSamplesOfAll) {
   Spec spec = sources_spec(device());
   const Indices listed = {40, 3, 11, 35, 2, 12};
   spec.subset = Array::from({6}, listed);
@@ -255,7 +254,7 @@ TEST_P(MixTest, ASubsetIsOfTheSamplesOfAll) {
   EXPECT_EQ(ids, (Indices{2, 3, 11, 12, 35, 40}));
 }
 
-TEST_P(MixTest, ASourceCanBeLeftOut) {
+DEVICE_TEST(MixTest, ASourceCanBeLeftOut) {
   Spec spec = mixed_spec(device(), 50);
   spec.sampling.proportions = {{"a", 2}, {"b", 0}, {"c", 1}};
   Pipeline pipeline = Pipeline::from_spec(spec);
@@ -263,6 +262,25 @@ TEST_P(MixTest, ASourceCanBeLeftOut) {
   for (const std::int64_t id : epoch_of(pipeline, 0))
     ++counts[number_of_source(pipeline, id)];
   EXPECT_EQ(counts, (std::map<int, int>{{0, 33}, {2, 17}}));
+}
+
+DEVICE_TEST(MixTest, BadSamplesAreListedWithTheirSource) {
+  Spec spec = mixed_spec(device(), 42);
+  std::vector<SourcePart> parts(spec.source->parts().begin(), spec.source->parts().end());
+  auto bad = std::make_shared<CountingSource>(kSizes[1]);
+  bad->on_read_ = [](std::span<const std::int64_t> indices) {
+    if (std::count(indices.begin(), indices.end(), 3) > 0) throw std::runtime_error("torn");
+  };
+  parts[1].source = bad;
+  spec.source = concat_source(std::move(parts), "source");
+  spec.on_error = {.mode = ErrorMode::replace, .max_share = 1};
+  Pipeline pipeline = Pipeline::from_spec(spec);
+  for (std::int64_t epoch = 0; epoch < 3; ++epoch)
+    EXPECT_EQ(epoch_of(pipeline, epoch).size(), 42u);
+  const Stats stats = pipeline.stats();
+  ASSERT_EQ(stats.first_bad.size(), 1u);
+  EXPECT_EQ(stats.first_bad[0].source, "b");
+  EXPECT_EQ(stats.first_bad[0].index, 3);
 }
 
 TEST(MixPlan, SaysSourcesSharesAndPasses) {

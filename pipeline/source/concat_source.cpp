@@ -58,6 +58,8 @@ class ConcatSource final : public Source {
       for (const Column& column : columns_)
         numbers_.push_back(find_column(part.source->columns(), column.name));
     }
+    for (const Column& column : columns_)
+      bytes_ += sample_bytes(column);
     if (!source_field.empty()) columns_.push_back({source_field, Dtype::i64, {}});
   }
 
@@ -139,7 +141,8 @@ class ConcatSource final : public Source {
   }
 
   /// Calls `read(part, samples, rows)` for each part that has any of `indices`: their indices in
-  /// the part, and where they stand, in order.
+  /// the part, and where they stand, in order. Large samples come in as many calls as it takes for
+  /// their rows to follow one another: a call costs less than to copy them once more.
   template <class F>
   void by_part(std::span<const std::int64_t> indices, F read) const {
     std::vector<std::pair<int, std::size_t>> order;
@@ -154,6 +157,7 @@ class ConcatSource final : public Source {
       samples.clear();
       rows.clear();
       for (std::size_t k = i; k < order.size() && order[k].first == number; ++k) {
+        if (bytes_ > kCopied && k > i && order[k].second != rows.back() + 1) break;
         rows.push_back(order[k].second);
         samples.push_back(indices[rows.back()] - part(number).first);
       }
@@ -166,10 +170,13 @@ class ConcatSource final : public Source {
     }
   }
 
+  static constexpr std::size_t kCopied = 2048;
+
   std::vector<SourcePart> parts_;
   std::vector<Column> columns_;
   std::vector<std::size_t> numbers_;  // for each part, its number of each column
   std::int64_t size_ = 0;
+  std::size_t bytes_ = 0;  // of a sample of the parts
 };
 
 std::string column_text(const Column& column) {

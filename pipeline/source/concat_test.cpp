@@ -62,6 +62,21 @@ TEST(ConcatSource, HasTheSamplesOfAllOneAfterAnother) {
             read_integers(*source, 2, samples));
 }
 
+TEST(ConcatSource, HasSamplesOfAnySize) {
+  for (const std::int64_t width : {1, 500, 700}) {  // to either side of what is copied
+    const Array x = kit::random({40, width}, Dtype::f32, 4);
+    const SourcePtr source = concat_source({{"a", array_source({{"x", x.slice(0, 0, 15)}})},
+                                            {"b", array_source({{"x", x.slice(0, 15, 40)}})}});
+    const Indices samples = {39, 0, 15, 1, 2, 16, 17, 14, 3, 3};
+    const Array got = kit::random({10, width}, Dtype::f32, 5);
+    source->read(samples, std::vector{got.view()});
+    for (std::int64_t row = 0; row < 10; ++row) {
+      const std::int64_t sample = samples[static_cast<std::size_t>(row)];
+      EXPECT_TRUE(kit::same_bits(got.slice(0, row, row + 1), x.slice(0, sample, sample + 1)));
+    }
+  }
+}
+
 TEST(ConcatSource, TellsWhereASampleIsFrom) {
   const SourcePtr source = concat_source(parts());
   EXPECT_EQ(source->columns().size(), 2u);
