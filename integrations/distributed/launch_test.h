@@ -49,19 +49,20 @@ class Launch : public kit::DeviceTest {
  protected:
   void SetUp() override {
     write_npy(folder_ + "/x.npy", kit::random({kSamples, 3}, Dtype::f32, 1).view());
-    declare("train.yaml", "min: -1");
+    write_npy(folder_ + "/other.npy", kit::random({kSamples, 3}, Dtype::f32, 2).view());
+    declare("train.yaml", {});
   }
 
-  void declare(const std::string& name, const std::string& minimum) const {
-    std::ofstream(folder_ + "/" + name) << "version: 1\n"
-                                           "batch_size: 4\n"
-                                           "seed: 5\n"
-                                           "device: cpu\n"
-                                           "source: {type: npy, columns: {x: x.npy}}\n"
-                                           "shuffle: {mode: full}\n"
-                                           "stages:\n"
-                                           "  - {op: clip, "
-                                        << minimum << ", max: 1}\n";
+  struct Declared {
+    std::string minimum = "min: -1", data = "x.npy";
+    int seed = 5, batch_size = 4;
+  };
+  void declare(const std::string& name, const Declared& declared) const {
+    std::ofstream(folder_ + "/" + name)
+        << "version: 1\nbatch_size: " << declared.batch_size << "\nseed: " << declared.seed
+        << "\ndevice: cpu\nsource: {type: npy, columns: {x: " << declared.data
+        << "}}\nshuffle: {mode: full}\nstages:\n  - {op: clip, " << declared.minimum
+        << ", max: 1}\n";
   }
 
   /// The command in the test's folder, with these variables of the environment; several at once.
@@ -121,6 +122,12 @@ class Launch : public kit::DeviceTest {
     return run({{line, {"OMP_NUM_THREADS=1"}}}).front();
   }
 
+  /// That beside the LibTorch of the build, or of another machine's Python.
+  static std::vector<std::string> torchrun_words() {
+    if (fs::exists(FOREBAY_TORCHRUN)) return {FOREBAY_TORCHRUN};
+    return {"python3", "-m", "torch.distributed.run"};
+  }
+
   static std::string program() { return fs::read_symlink("/proc/self/exe").string(); }
   static std::string command() {
     const fs::path here = fs::path(program()).parent_path();
@@ -155,12 +162,6 @@ class Launch : public kit::DeviceTest {
     if (chdir(folder_.c_str()) == 0 && dup2(file, 1) == 1 && dup2(file, 2) == 2)
       execvp(words[0], words.data());
     _exit(127);
-  }
-
-  /// Beside the LibTorch of the build, or that of another machine's Python.
-  static std::vector<std::string> torchrun_words() {
-    if (fs::exists(FOREBAY_TORCHRUN)) return {FOREBAY_TORCHRUN};
-    return {"python3", "-m", "torch.distributed.run"};
   }
 };
 

@@ -203,7 +203,7 @@ int work(const std::vector<std::string>& arguments) {
       {"gradients", gradients},
       {"nothing", [](Ranks&, const auto&) {}}};
   try {
-    Ranks ranks = join({.timeout = 1s, .start_timeout = 20s});
+    Ranks ranks = join({.timeout = 2s, .start_timeout = 20s});
     all.at(arguments[0])(ranks, {arguments.begin() + 1, arguments.end()});
     return 0;
   } catch (const std::exception& error) {
