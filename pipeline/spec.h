@@ -80,12 +80,13 @@ enum class ErrorMode : std::uint8_t {
 /// What a bad sample gives: one that the source cannot read (it throws), or that breaks a check.
 ///
 /// A batch has as many rows as without bad samples, and an epoch as many steps, on every shard, so
-/// that shards have nothing to agree upon. In the place of a bad sample stands a substitute: the sample at another
-/// position of the epoch's order, drawn from Philox by (seed, epoch, position, attempt) until one
-/// is good; so the same one at any batch size, depth, thread count and number of shards, and never
-/// one that `subset` or `split` leaves out. `sample_ids()` has the substitute's. With `replace` it
-/// stands in the bad sample's row, a real one. With `skip` the good rows close up in their order,
-/// and substitutes fill the batch behind `real_rows()`.
+/// that shards have nothing to agree upon. In the place of a bad sample stands a substitute: the
+/// sample at another position of the epoch's order (of a mix, one of the same source), drawn from
+/// Philox by (seed, epoch, position, attempt) until one is good. So it is the same one at any batch
+/// size, depth, thread count and number of shards, and never one that `subset` or `split` leaves
+/// out. `sample_ids()` has the substitute's. With `replace` it stands in the bad sample's row, a
+/// real one. With `skip` the good rows close up in their order, and substitutes fill the batch
+/// behind `real_rows()`.
 ///
 /// More bad samples than the limit end the run, and so does a row for which 100 substitutes are bad:
 /// `next()` throws. The limit counts the bad samples of one epoch in one process (a shard counts its

@@ -10,6 +10,13 @@
 #include <forebay/pipeline/order/random.h>
 
 namespace forebay {
+
+std::int64_t Order::stand_in(std::int64_t epoch, std::int64_t, std::uint64_t bits) const {
+  std::int64_t sample = 0;
+  samples(epoch, below(length(), bits), {&sample, 1});
+  return sample;
+}
+
 namespace {
 
 class SourceOrder final : public Order {

@@ -20,6 +20,10 @@ class Order {
   /// Writes the samples at positions `first`, `first + 1`, ... of `epoch`, as indices of the source.
   virtual void samples(std::int64_t epoch, std::int64_t first,
                        std::span<std::int64_t> indices) const = 0;
+  /// A sample that can stand in for the one at `position`: any of the epoch's positions, chosen by 64
+  /// random bits; a mix takes one of the same source, so that proportions hold.
+  virtual std::int64_t stand_in(std::int64_t epoch, std::int64_t position,
+                                std::uint64_t bits) const;
   /// As in "an epoch has 10 samples, shuffled".
   virtual std::string describe() const = 0;
 };

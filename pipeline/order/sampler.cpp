@@ -63,9 +63,7 @@ std::int64_t Sampler::substitute(const BatchPosition& position, std::int64_t row
   const std::int64_t place = (part(position.cursor).begin + row) % length_;
   const std::uint64_t bits =
       random_bits(seed, Use::substitute, place, position.epoch * kMostAttempts + attempt);
-  std::int64_t sample = 0;
-  settings_.order->samples(position.epoch, below(length_, bits), {&sample, 1});
-  return sample;
+  return settings_.order->stand_in(position.epoch, place, bits);
 }
 
 std::int64_t Sampler::samples_of_shard() const {

@@ -52,7 +52,7 @@ class Sampler {
   /// Writes the samples of the batch to `indices[0..rows(position.cursor))`.
   void indices(const BatchPosition& position, std::int64_t* indices) const;
   /// The sample that stands in for the one in row `row` of the batch, at attempt 0 to
-  /// kMostAttempts - 1: drawn from the epoch's positions. Depends on `seed`, the epoch, the row's
+  /// kMostAttempts - 1: Order::stand_in of random bits. Depends on `seed`, the epoch, the row's
   /// position in the order and the attempt alone.
   std::int64_t substitute(const BatchPosition& position, std::int64_t row, std::uint64_t seed,
                           std::int64_t attempt) const;
