@@ -166,6 +166,30 @@ DEVICE_TEST(BadSamplesTest, SubstitutesAreOfThePartThatTakesPart) {
   EXPECT_GT(training.stats().bad_samples, 0);
 }
 
+DEVICE_TEST(BadSamplesTest, AMixKeepsItsProportions) {
+  Spec asked = spec(ErrorMode::replace);
+  asked.source =
+      concat_source({{"a", source(30, {})}, {"b", source(10, {1, 2, 5, 6, 7})}}, "from");
+  asked.sampling = {
+      .mode = SamplingMode::mix, .samples = 40, .proportions = {{"a", 3}, {"b", 1}}};
+  Pipeline pipeline = Pipeline::from_spec(asked);
+  for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+    std::int64_t of_b = 0;
+    for (const Batch& batch : pipeline.epoch(epoch)) {
+      for (const std::int64_t from : integers(batch["from"]))
+        of_b += from;
+    }
+    EXPECT_EQ(of_b, 10);
+  }
+  const Stats stats = pipeline.stats();
+  EXPECT_EQ(stats.bad_samples, 15);
+  ASSERT_EQ(stats.first_bad.size(), 5u);
+  for (const BadSample& bad : stats.first_bad) {
+    EXPECT_EQ(bad.source, "b");
+    EXPECT_EQ(bad.reason, fmt::format("page {} is gone", bad.index));
+  }
+}
+
 DEVICE_TEST(BadSamplesTest, FailNamesTheSampleThatBreaksACheck) {
   Spec asked = counting_spec(device());
   asked.checks = {{.column = "label", .max = 6}};

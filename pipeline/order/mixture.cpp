@@ -192,6 +192,14 @@ class MixedOrder final : public Order {
       indices[i] = drawn[runs[static_cast<std::size_t>(sources[i])].next++];
   }
 
+  std::int64_t stand_in(std::int64_t epoch, std::int64_t position,
+                        std::uint64_t bits) const override {
+    const auto [source, number] = mixture_.draw(first_draw(epoch) + position);
+    const MixPart& part = parts_[static_cast<std::size_t>(source)];
+    const std::int64_t size = part.order->length();
+    return part.first + part.order->stand_in(number / size, number % size, bits);
+  }
+
  private:
   /// Draws of one source.
   struct Run {
