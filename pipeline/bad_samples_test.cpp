@@ -168,10 +168,8 @@ DEVICE_TEST(BadSamplesTest, SubstitutesAreOfThePartThatTakesPart) {
 
 DEVICE_TEST(BadSamplesTest, AMixKeepsItsProportions) {
   Spec asked = spec(ErrorMode::replace);
-  asked.source =
-      concat_source({{"a", source(30, {})}, {"b", source(10, {1, 2, 5, 6, 7})}}, "from");
-  asked.sampling = {
-      .mode = SamplingMode::mix, .samples = 40, .proportions = {{"a", 3}, {"b", 1}}};
+  asked.source = concat_source({{"a", source(30, {})}, {"b", source(10, {1, 2, 5, 6, 7})}}, "from");
+  asked.sampling = {.mode = SamplingMode::mix, .samples = 40, .proportions = {{"a", 3}, {"b", 1}}};
   Pipeline pipeline = Pipeline::from_spec(asked);
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
     std::int64_t of_b = 0;
@@ -186,7 +184,7 @@ DEVICE_TEST(BadSamplesTest, AMixKeepsItsProportions) {
   ASSERT_EQ(stats.first_bad.size(), 5u);
   for (const BadSample& bad : stats.first_bad) {
     EXPECT_EQ(bad.source, "b");
-    EXPECT_EQ(bad.reason, fmt::format("page {} is gone", bad.index));
+    EXPECT_EQ(bad.reason, fmt::format("sample {0} of b: page {0} is gone", bad.index));
   }
 }
 
