@@ -82,9 +82,10 @@ class HopperBody final : public Body {
     const void* const from = other.data();
     void* const to = packed.data();
     const std::int64_t k_stride = p.transposed ? 1 : p.n, n_stride = p.transposed ? p.k : 1;
-    cuda::load_kernel(pack_kernel(plan_), device_)
-        ->launch(context.stream, {1024}, {256}, 0,
-                 {&from, &to, &p.k, &p.n, &k_stride, &n_stride, &plan_.tiles});
+    const auto kernel = cuda::load_kernel(pack_kernel(plan_), device_);
+    if (!context.device().is_cuda()) return packed;  // only a plan's text is looked at
+    kernel->launch(context.stream, {1024}, {256}, 0,
+                   {&from, &to, &p.k, &p.n, &k_stride, &n_stride, &plan_.tiles});
     context.stream.synchronize();  // runs may come on other streams
     return packed;
   }

@@ -64,6 +64,20 @@ TEST(HopperProduct, StagesTheOneLargeLeaf) {
   EXPECT_FALSE(staged(leaf(shape, Dtype::f64)).has_value());
 }
 
+/// For `forebay plan --dump-kernels`.
+TEST(HopperProduct, IsPreparedWithoutAGpu) {
+  const cuda::CompileOnly look({});
+  const Expr x = normalized(leaf({4096, 1024}));
+  const Matmul settings{.other = zeros({1024, 1024}), .compute = Compute::bf16};
+  Problem problem{.inputs = {{x.dtype(), x.shape()}}, .outputs = {}};
+  problem.outputs = Op::with(find_op("matmul"), settings).infer(problem.inputs);
+  problem.prologue = {x};
+  const auto body = hopper::prepare(product_of(settings, x.shape()), settings, problem,
+                                    kit::context(Device::cpu()));
+  EXPECT_NE(body, nullptr);
+  EXPECT_EQ(look.sources().size(), 2u);
+}
+
 /// What ptxas says of the kernel.
 std::string report(const Matmul& settings, const Expr& x, bool aligned = true) {
   const Product product = product_of(settings, x.shape(), x.dtype());

@@ -30,6 +30,7 @@ class TallyBins {
 
   std::int64_t count() const { return count_; }
   int bits() const { return bits_; }  ///< 0 where every value has a bin of its own
+  int low_bits() const { return low_bits_; }  ///< that may be behind those of a bin
   int low_digits() const { return digits(low_bits_); }
   int square_digits() const { return digits(2 * low_bits_); }
   int words() const { return 1 + low_digits() + square_digits(); }

@@ -28,6 +28,44 @@ std::int64_t copies_of(Dtype x, std::int64_t columns, std::int64_t bins) {
   return copies;
 }
 
+/// The bins of each sign that are added up in shared memory.
+struct Window {
+  std::int64_t bins = 0;  ///< none: they are not
+  std::int64_t half = 0, signs = 1;
+  std::int64_t parts = 1;  ///< numbers of 32 bits a bin
+};
+
+constexpr std::int64_t kWindowBytes = 128 * 1024, kWindowBlock = 768;
+constexpr std::int64_t kMostInUnit = 57344;  // as in tally.cu
+constexpr std::int64_t kFewestOctaves = 8;   // of floats, of each sign, to be worth it
+
+Window window_of(const TallyBins& bins, Dtype x, const Slices& slices,
+                 const histogram_detail::CountShape& shape) {
+  const bool worth = size_of(x) > 1 && slices.length() >= kMostInUnit &&
+                     (!shape.runs || slices.rows <= kMostInUnit);
+  if (!worth) return {};
+  Window window;
+  window.signs = is_float(x) || (is_signed(x) && size_of(x) > 2) ? 2 : 1;
+  window.half = bins.count() / window.signs;  // without the last of floats, which is NaN's
+  const int halves = (bins.low_bits() + 15) / 16 + (2 * bins.low_bits() + 15) / 16;
+  window.parts = 1 + halves;
+  window.bins =
+      std::min(window.half, kWindowBytes / (4 * window.parts * window.signs * shape.tiling.chunk));
+  const std::int64_t octave = size_of(x) == 2 ? 1024 : std::int64_t{1} << bins.bits();
+  if (window.bins < (is_float(x) ? kFewestOctaves : 1) * octave) return {};
+  return window;
+}
+
+/// Units as large as a window's counts allow, for as many blocks as fit.
+void widen(histogram_detail::CountShape& shape, const Slices& slices, Dtype x) {
+  shape.block = shape.team = kWindowBlock;
+  shape.depth = std::min<std::int64_t>(shape.depth, 2);  // what the registers hold
+  const std::int64_t round =
+      shape.depth * kWindowBlock * static_cast<std::int64_t>(16 / size_of(x));  // of a run
+  const std::int64_t unit = shape.runs ? slices.rows : shape.columns ? 1 : round;
+  shape.tiling = tile(slices, shape.tiling.chunk, kMostInUnit / unit * unit);
+}
+
 class TallyCuda final : public Body {
  public:
   TallyCuda(const Tally& settings, const Problem& problem, const Context& context)
@@ -36,12 +74,15 @@ class TallyCuda final : public Body {
         load_(expr::device_load("LoadX", problem.load(0), context)) {
     const Dtype x = problem.inputs[0].dtype;
     const TallyBins bins(x, settings.bits);
-    const histogram_detail::CountShape shape = histogram_detail::extremes_shape(slices_, x);
+    histogram_detail::CountShape shape = histogram_detail::extremes_shape(slices_, x);
+    const Window window = window_of(bins, x, slices_, shape);
+    if (window.bins > 0) widen(shape, slices_, x);
     tiling_ = shape.tiling;
     block_ = static_cast<unsigned>(shape.block);
     const std::int64_t copies = copies_of(x, tiling_.chunk, bins.count());
-    shared_bytes_ =
-        static_cast<std::size_t>(copies * tiling_.chunk * bins.count()) * sizeof(std::uint32_t);
+    const std::int64_t counters =
+        window.bins > 0 ? window.bins * window.signs * window.parts : copies * bins.count();
+    shared_bytes_ = static_cast<std::size_t>(counters * tiling_.chunk) * sizeof(std::uint32_t);
 
     std::vector<std::string> options = shape.options();
     const auto option = [&](const char* name, std::int64_t value) {
@@ -52,12 +93,18 @@ class TallyCuda final : public Body {
     option("LOW", bins.low_digits());
     option("SQUARE", bins.square_digits());
     option("COUNTED", copies);
+    option("WINDOW", window.bins);
+    option("HALF", window.half);
+    option("SIGNS", window.signs);
+    option("LOW_BITS", bins.low_bits());
     kernel_ = cuda::load_kernel(
         {"tally",
          expr::kPackText + load_.text + embedded::slices_cu + "using Value = LoadX::Value;\n" +
              embedded::histogram_runs_cu + embedded::tally_cu,
          options},
         context.device());
+    if (window.bins > 0)
+      most_blocks_ = kernel_->resident_blocks(static_cast<int>(block_), shared_bytes_);
   }
 
   void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
@@ -65,7 +112,7 @@ class TallyCuda final : public Body {
     for (const ArrayView& output : outputs) {
       if (output.data != nullptr) fill_bytes(output, 0, launch.stream);
     }
-    const std::int64_t blocks = std::min(tiling_.units(slices_), kMostBlocks);
+    const std::int64_t blocks = std::min(tiling_.units(slices_), most_blocks_);
     kernel_->launch(
         launch.stream, {static_cast<unsigned>(blocks)}, {block_}, shared_bytes_,
         {load_.parameter(inputs).data(), &outputs[0].data, &outputs[1].data, &slices_, &tiling_});
@@ -75,6 +122,7 @@ class TallyCuda final : public Body {
   Slices slices_;
   Tiling tiling_;
   unsigned block_ = 0;
+  std::int64_t most_blocks_ = kMostBlocks;
   std::size_t shared_bytes_ = 0;
   expr::DeviceCode load_;
   std::shared_ptr<const cuda::Kernel> kernel_;

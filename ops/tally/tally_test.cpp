@@ -138,6 +138,31 @@ DEVICE_TEST(TallyTest, SumsManyValuesExactly) {
   expect_oracle(wide);
 }
 
+/// Enough values for a GPU to add those of a window of bins up on chip: inside of it, far from it, and all in one bin.
+DEVICE_TEST(TallyTest, SumsLongOnesExactly) {
+  constexpr std::int64_t kCount = 120001;
+  for (const Dtype dtype : {Dtype::f16, Dtype::f32, Dtype::f64, Dtype::i16, Dtype::u16, Dtype::i32,
+                            Dtype::u32, Dtype::i64}) {
+    const double high = is_integer(dtype) ? 30000 : 3;
+    expect_oracle(kit::random({kCount}, dtype, 7, is_unsigned(dtype) ? 0 : -high, high));
+  }
+  expect_oracle(kit::generate({kCount}, Dtype::f32, [](std::int64_t) { return 1.1; }));
+  expect_oracle(kit::generate({kCount}, Dtype::f32, [](std::int64_t i) {
+    return i % 7 == 0 ? kNaN : std::ldexp(i % 2 == 0 ? 1.3 : -1.7, static_cast<int>(i % 200) - 100);
+  }));
+  const Context host = kit::context(Device::cpu());
+  for (const auto& [shape, layout] : {std::pair{Dims{40, 50, 60, 3}, Layout::nhwc},
+                                      {Dims{40, 3, 50, 60}, Layout::nchw},
+                                      {Dims{70000, 40}, Layout::nc}}) {
+    const Array x = kit::random(shape, Dtype::f32, 8);
+    const Tally settings{.bits = 3, .layout = layout};
+    const TallyResult got = run(x, settings), want = tally(x, settings, host);
+    host.stream.synchronize();
+    EXPECT_TRUE(kit::same_bits(got.table, want.table)) << to_string(shape);
+    EXPECT_TRUE(kit::same_bits(got.extremes, want.extremes)) << to_string(shape);
+  }
+}
+
 DEVICE_TEST(TallyTest, HasATableForEachIndexOfTheAxesThatAreKept) {
   const Tally cases[] = {{.layout = Layout::nhwc}, {.layout = Layout::nchw},
                          {.axes = {{0, 1, 3}}},    {.axes = {{-1}}, .per_sample = true},
