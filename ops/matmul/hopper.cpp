@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace forebay::hopper {
 namespace {
@@ -104,6 +105,40 @@ Plan plan(const Product& p, std::size_t x_bytes) {
   plan.ring_x =
       static_cast<std::int64_t>(std::min(kMost, (kSharedMemory - both * other_unit) / x_unit));
   return plan;
+}
+
+std::vector<Clip> take_clips(expr::Program& x, Dtype operand) {
+  std::vector<Clip> clips;
+  if (operand != Dtype::bf16 && operand != Dtype::f16) return clips;
+  for (;;) {
+    const expr::Program::Instruction& last = x.code[static_cast<std::size_t>(x.outputs[0])];
+    const bool clips_f32 = last.dtype == Dtype::f32 && (last.opcode == expr::Opcode::minimum ||
+                                                        last.opcode == expr::Opcode::maximum);
+    if (!clips_f32) break;
+    const int number =
+        x.code[static_cast<std::size_t>(last.args[1])].opcode == expr::Opcode::constant;
+    const int other = last.args[1 - number];
+    const expr::Program::Instruction& constant =
+        x.code[static_cast<std::size_t>(last.args[number])];
+    if (constant.opcode != expr::Opcode::constant) break;
+    const auto bound = static_cast<float>(constant.value.f64());
+    if (bound == 0 || std::isnan(bound)) break;  // which zero it is depends on more
+    const std::uint32_t bits = operand == Dtype::bf16 ? BFloat16(bound).bits : Half(bound).bits;
+    clips.insert(clips.begin(), {last.opcode, bits << 16 | bits});
+    x.outputs[0] = other;
+    x.code.resize(static_cast<std::size_t>(other) + 1);  // what follows was for the clip alone
+  }
+  return clips;
+}
+
+std::string clipped_text(const std::vector<Clip>& clips, Dtype operand) {
+  std::string text = "u32 clipped(u32 two) {\n";
+  for (const Clip& clip : clips) {
+    text += fmt::format("  asm(\"{}.NaN.{}x2 %0, %0, %1;\" : \"+r\"(two) : \"r\"({:#x}u));\n",
+                        clip.opcode == expr::Opcode::minimum ? "min" : "max", name_of(operand),
+                        clip.two);
+  }
+  return text + "  return two;\n}\n";
 }
 
 std::string multiply_text(const Plan& plan) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <forebay/array/cuda/kernel.h>
 #include <forebay/ops/expr/device_code.h>
@@ -40,11 +42,25 @@ std::optional<std::size_t> staged_leaf(const Product& product, const expr::Progr
 /// For a product that fits and an x of which a leaf is staged.
 Plan plan(const Product& product, std::size_t x_bytes);
 
+/// A minimum or maximum with a number.
+struct Clip {
+  expr::Opcode opcode;
+  std::uint32_t two;  ///< the number as the operand, twice
+};
+
+/// Takes off x's end the clips of f32 that the kernel does after rounding, to two values at once; in their order. Rounding
+/// keeps the order of numbers, so that the bits are the same. None for tf32.
+std::vector<Clip> take_clips(expr::Program& x, Dtype operand);
+
 /// `multiply` of matmul_hopper.cu: one instruction with as many sums as a thread has.
 std::string multiply_text(const Plan& plan);
 
-/// In builds with CUDA. `staged`: the leaf; nothing where the addresses of x or the result are no multiples of 16 bytes.
+/// `clipped` of matmul_hopper.cu.
+std::string clipped_text(const std::vector<Clip>& clips, Dtype operand);
+
+/// In builds with CUDA. `x` without `clips`. `staged`: the leaf; nothing where the addresses of x or the result are no multiples of 16 bytes.
 cuda::KernelSource product_kernel(const Plan& plan, const expr::DeviceCode& x,
+                                  const std::vector<Clip>& clips,
                                   std::optional<std::size_t> staged);
 /// Packs the constant, [K, N] or its transpose.
 cuda::KernelSource pack_kernel(const Plan& plan);

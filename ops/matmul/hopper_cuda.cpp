@@ -35,14 +35,15 @@ CUtensorMap tensor_map(const void* x, std::int64_t rows, std::int64_t columns, s
 
 class HopperBody final : public Body {
  public:
-  HopperBody(const Product& product, const Matmul& settings, const Problem& problem,
-             const Context& context, std::size_t staged)
+  HopperBody(const Product& product, const Matmul& settings, const Context& context,
+             const expr::Program& x, std::vector<Clip> clips, std::size_t staged)
       : product_(product),
-        x_(expr::device_load("X", problem.load(0), context)),
+        x_(expr::device_load("X", x, context)),
+        clips_(std::move(clips)),
         leaf_(x_.program.leaves[staged]),
         plan_(plan(product, size_of(leaf_.dtype))),
         device_(context.device()),
-        kernel_(cuda::load_kernel(product_kernel(plan_, x_, staged), device_)),
+        kernel_(cuda::load_kernel(product_kernel(plan_, x_, clips_, staged), device_)),
         packed_(pack(settings, context)) {}
 
   void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,
@@ -54,7 +55,7 @@ class HopperBody final : public Body {
     const cuda::DeviceGuard guard(device_.index);  // making a map needs a context
     const bool aligned = is_aligned(x) && is_aligned(out);
     if (!aligned && unaligned_ == nullptr)
-      unaligned_ = cuda::load_kernel(product_kernel(plan_, x_, std::nullopt), device_);
+      unaligned_ = cuda::load_kernel(product_kernel(plan_, x_, clips_, std::nullopt), device_);
     const cuda::Kernel& kernel = aligned ? *kernel_ : *unaligned_;
     const CUtensorMap map =
         aligned ? tensor_map(x, product_.m, product_.k, size_of(leaf_.dtype)) : CUtensorMap{};
@@ -92,6 +93,7 @@ class HopperBody final : public Body {
 
   Product product_;
   expr::DeviceCode x_;
+  std::vector<Clip> clips_;
   expr::Program::Leaf leaf_;  ///< of x_, what is copied
   Plan plan_;
   Device device_;
@@ -102,6 +104,7 @@ class HopperBody final : public Body {
 }  // namespace
 
 cuda::KernelSource product_kernel(const Plan& plan, const expr::DeviceCode& x,
+                                  const std::vector<Clip>& clips,
                                   std::optional<std::size_t> staged) {
   std::string text = expr::kPackText + x.text;
   text += fmt::format(
@@ -110,7 +113,10 @@ cuda::KernelSource product_kernel(const Plan& plan, const expr::DeviceCode& x,
       name_of(plan.operand), name_of(plan.stored), plan.operand == Dtype::f32, plan.columns,
       plan.ring_x, plan.ring_other);
   if (staged.has_value()) text += fmt::format("#define STAGED x{}\n", *staged);
-  return {"matmul_hopper", text + multiply_text(plan) + embedded::matmul_hopper_cu, {}};
+  return {
+      "matmul_hopper",
+      text + clipped_text(clips, plan.operand) + multiply_text(plan) + embedded::matmul_hopper_cu,
+      {}};
 }
 
 cuda::KernelSource pack_kernel(const Plan& plan) {
@@ -123,9 +129,11 @@ cuda::KernelSource pack_kernel(const Plan& plan) {
 
 std::unique_ptr<Body> prepare(const Product& product, const Matmul& settings,
                               const Problem& problem, const Context& context) {
-  const auto staged = staged_leaf(product, problem.load(0));
+  expr::Program x = problem.load(0);
+  const auto staged = staged_leaf(product, x);
   if (!staged.has_value()) return nullptr;
-  return std::make_unique<HopperBody>(product, settings, problem, context, *staged);
+  std::vector<Clip> clips = take_clips(x, product.operand);
+  return std::make_unique<HopperBody>(product, settings, context, x, std::move(clips), *staged);
 }
 
 }  // namespace hopper

@@ -78,19 +78,40 @@ TEST(HopperProduct, IsPreparedWithoutAGpu) {
   EXPECT_EQ(look.sources().size(), 2u);
 }
 
+TEST(HopperProduct, ClipsWhatIsRounded) {
+  const Expr x = leaf({4096, 64});
+  const auto clips = [](const Expr& of, Dtype operand) {
+    expr::Program program = expr::compile({&of, 1});
+    const auto taken = hopper::take_clips(program, operand);
+    EXPECT_EQ(program.outputs[0] + 1, static_cast<int>(program.code.size()));
+    return hopper::clipped_text(taken, operand);
+  };
+  EXPECT_EQ(clips(normalized(x), Dtype::bf16),
+            "u32 clipped(u32 two) {\n"
+            "  asm(\"max.NaN.bf16x2 %0, %0, %1;\" : \"+r\"(two) : \"r\"(0xc040c040u));\n"
+            "  asm(\"min.NaN.bf16x2 %0, %0, %1;\" : \"+r\"(two) : \"r\"(0x40404040u));\n"
+            "  return two;\n}\n");
+  const std::string none = "u32 clipped(u32 two) {\n  return two;\n}\n";
+  EXPECT_EQ(clips(normalized(x), Dtype::f32), none);
+  EXPECT_EQ(clips(expr::maximum(x, number(0)), Dtype::f16), none);
+  EXPECT_EQ(clips(expr::maximum(x, number(NAN)), Dtype::f16), none);
+  EXPECT_EQ(clips(expr::minimum(x, x + number(1)), Dtype::f16), none);
+}
+
 /// What ptxas says of the kernel.
 std::string report(const Matmul& settings, const Expr& x, bool aligned = true) {
   const Product product = product_of(settings, x.shape(), x.dtype());
-  const expr::Program program = expr::compile({&x, 1});
+  expr::Program program = expr::compile({&x, 1});
   const auto staged = hopper::staged_leaf(product, program);
   if (!staged.has_value()) return "nothing is staged";
+  const auto clips = hopper::take_clips(program, product.operand);
   const auto load = expr::device_load("X", program, kit::context(Device::cpu()));
   const hopper::Plan plan = hopper::plan(product, size_of(program.leaves[*staged].dtype));
   EXPECT_LE(plan.shared_bytes(), 227u * 1024);
   EXPECT_GE(plan.ring_other, 3);
   cuda::compile_kernel(hopper::pack_kernel(plan), 90);
-  return cuda::compiler_report(hopper::product_kernel(plan, load, aligned ? staged : std::nullopt),
-                               90);
+  return cuda::compiler_report(
+      hopper::product_kernel(plan, load, clips, aligned ? staged : std::nullopt), 90);
 }
 
 TEST(HopperProduct, CompilesWithoutSpillsOrSerializedSteps) {
@@ -114,7 +135,7 @@ TEST(HopperProduct, CompilesWithoutSpillsOrSerializedSteps) {
   // as it is compiled for others, when everything is
   const auto load = expr::device_load("X", expr::compile({&x, 1}), kit::context(Device::cpu()));
   const Product product = product_of({.other = other, .compute = Compute::tf32}, shape);
-  cuda::compile_kernel(hopper::product_kernel(hopper::plan(product, 4), load, 0), 80);
+  cuda::compile_kernel(hopper::product_kernel(hopper::plan(product, 4), load, {}, 0), 80);
 }
 
 /// |error| <= (k + 4) eps sum |x| |other| + eps(result) |result| (+ 2^-9 sum |x| |other| of tf32), with operands rounded
@@ -236,6 +257,27 @@ TEST_F(HopperProductCuda, ReadsWhatLiesThere) {
   const Array floats = kit::random(shape, Dtype::f32, 1);
   check({.other = other, .compute = Compute::tf32}, (read(Dtype::f32) - rows) * columns,
         {floats, gain, mean});
+}
+
+TEST_F(HopperProductCuda, ClippingRoundedValuesHasTheBitsOfClippingThemBefore) {
+  const Context context = kit::context(Device::cuda());
+  const Dims shape{1030, 128};
+  const Array other = kit::random({128, 136}, Dtype::f32, 2);
+  const Array x = kit::to_device(kit::random(shape, Dtype::f32, 1, -20, 20), context);
+  const Array clipped = eval(normalized(leaf(shape)), {x}, context);
+  for (const Compute compute : {Compute::bf16, Compute::f16}) {
+    const Matmul settings{.other = other, .compute = compute};
+    const auto product = [&](const Expr& of, const Array& source) {
+      const Op op = Op::with(find_op("matmul"), settings);
+      Problem problem{.inputs = {{Dtype::f32, shape}}, .outputs = {}};
+      problem.outputs = op.infer(problem.inputs);
+      problem.prologue = {of};
+      const auto body =
+          hopper::prepare(resolve(settings, problem.inputs), settings, problem, context);
+      return results_of(*body, problem, {source}, context)[0];
+    };
+    EXPECT_TRUE(kit::same_bits(product(normalized(leaf(shape)), x), product(leaf(shape), clipped)));
+  }
 }
 
 /// Addresses that are no multiples of 16 bytes.

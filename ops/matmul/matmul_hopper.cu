@@ -9,6 +9,7 @@
 // Before this text: the struct X (device_code.h), of which the leaf STAGED is what is copied; where it is not defined,
 // addresses are any, and threads read x by themselves. And from hopper_kernel:
 //   using Operand, Stored;  constexpr bool kTf32;  constexpr u32 kColumns, kRingX, kRingOther;
+//   u32 clipped(u32 two);  // the clips at the end of what is fused, of two rounded values
 //   void multiply(f32 (&sums)[kColumns / 2], const u32* x, u64 other, bool adds);
 
 using Value = X::Value;
@@ -177,7 +178,7 @@ struct Reader {
     }
   }
 
-  /// What was fetched, computed and rounded.
+  /// What was fetched, computed, rounded and clipped.
   void round(u32 (&words)[kWords]) const {
 #pragma unroll
     for (u32 block = 0; block < 2; ++block) {
@@ -189,7 +190,7 @@ struct Reader {
 #pragma unroll
         for (u32 k = 0; k < 4; k += kTf32 ? 1 : 2) {
           if constexpr (kTf32) to[2 * k + h] = word_of(value(k));
-          else to[k + h] = word_of(value(k), value(k + 1));
+          else to[k + h] = clipped(word_of(value(k), value(k + 1)));
         }
       }
     }
