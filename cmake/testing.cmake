@@ -10,11 +10,11 @@ target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <algorithm> <funct
 set_target_properties(forebay_kit PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(forebay_kit PRIVATE -fPIE -Og)
 
-# forebay_test(<name> SOURCES ... [LIBRARIES ...] [LABELS ...] [PRECOMPILED <target>]): a GoogleTest program with the
-# precompiled header of forebay_kit (or of another target), run as two tests: <name>, and <name>_gpu for the cases with
-# "cuda" in their names, which ctest reports as skipped without a GPU.
+# forebay_test(<name> [CPU_ONLY] SOURCES ... [LIBRARIES ...] [LABELS ...] [PRECOMPILED <target>]): a GoogleTest program with
+# the precompiled header of forebay_kit (or of another target), run as two tests: <name>, and <name>_gpu for the cases with
+# "cuda" in their names, which ctest reports as skipped without a GPU. CPU_ONLY: there are none.
 function(forebay_test name)
-  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "CPU_ONLY" "PRECOMPILED" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -28,8 +28,10 @@ function(forebay_test name)
   set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*cuda*:*Cuda* --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS "unit;${arg_LABELS}")
-  add_test(NAME ${name}_gpu COMMAND ${name} --gtest_filter=*cuda*:*Cuda*)
-  set_tests_properties(${name}_gpu PROPERTIES LABELS "gpu;${arg_LABELS}" SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"
-                       RUN_SERIAL ON)
+  if(NOT arg_CPU_ONLY)
+    add_test(NAME ${name}_gpu COMMAND ${name} --gtest_filter=*cuda*:*Cuda*)
+    set_tests_properties(${name}_gpu PROPERTIES LABELS "gpu;${arg_LABELS}" SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"
+                         FAIL_REGULAR_EXPRESSION "Running 0 tests" RUN_SERIAL ON)
+  endif()
   install(TARGETS ${name} RUNTIME DESTINATION tests COMPONENT tests)
 endfunction()
