@@ -5,7 +5,9 @@
 #include <random>
 
 #include <forebay/ops/matmul/matmul.h>
+#include <forebay/ops/noise/noise.h>
 #include <forebay/ops/normalize/normalize.h>
+#include <forebay/ops/random_flip/random_flip.h>
 #include <forebay/ops/reshape/reshape.h>
 
 #include "fixture_test.h"
@@ -82,6 +84,24 @@ DEVICE_TEST(ResumeTest, GoesOnBehindEveryStepBitForBit) {
       }
       while (taken < want.size() && !interrupted.next()) {
       }  // an epoch's end is no batch
+    }
+  }
+}
+
+DEVICE_TEST(ResumeTest, RandomOpsDrawWhatTheyWouldHaveDrawn) {
+  Spec spec = training_spec(device());
+  spec.stages.push_back(stage("noise", Noise{.std = 0.5}));
+  spec.stages.push_back(stage("random_flip", RandomFlip{.axes = {-1}}));
+  Pipeline interrupted = Pipeline::from_spec(spec);
+  const auto want = run(interrupted, 2);
+  Pipeline plain = Pipeline::from_spec(training_spec(device()));
+  EXPECT_FALSE(same(run(plain, 2), want));
+  interrupted = Pipeline::from_spec(spec);
+  for (std::size_t taken = 0; taken < 6; ++taken) {
+    Pipeline resumed = Pipeline::from_spec(spec);
+    resumed.restore(interrupted.state());
+    EXPECT_TRUE(same(want, run(resumed, 2), taken)) << "behind " << taken << " batches";
+    while (!interrupted.next()) {
     }
   }
 }
