@@ -2,6 +2,7 @@
 // bit for bit; and a state of something else is refused with what has changed.
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 
 #include <forebay/ops/matmul/matmul.h>
@@ -162,6 +163,10 @@ DEVICE_TEST(ResumeTest, AnotherEpochIsWhole) {
 
 DEVICE_TEST(ResumeTest, ReplacesARunThatIsUnderWayStoppedOrFailed) {
   auto source = std::make_shared<CountingSource>(20);
+  std::atomic<bool> gone = false;
+  source->on_read_ = [&](auto) {
+    if (gone) throw std::runtime_error("gone");
+  };
   Spec spec = training_spec(device());
   spec.source = source;
   Pipeline pipeline = Pipeline::from_spec(spec);
@@ -179,10 +184,10 @@ DEVICE_TEST(ResumeTest, ReplacesARunThatIsUnderWayStoppedOrFailed) {
   EXPECT_ERROR(pipeline.next(), cancelled, "pipeline test was stopped; it delivers nothing more.");
   pipeline.restore(state);
   EXPECT_TRUE(same(want, run(pipeline, 1), 1));
-  source->on_read_ = [](auto) { throw std::runtime_error("gone"); };
+  gone = true;
   pipeline.restore(state);
   EXPECT_ANY_THROW(pipeline.next());
-  source->on_read_ = nullptr;
+  gone = false;
   pipeline.restore(state);
   EXPECT_TRUE(same(want, run(pipeline, 1), 1));
 }
