@@ -130,16 +130,16 @@ void RowReader::read_block(const BatchPosition& position, const Rows& rows, std:
 std::string RowReader::read_row(const BatchPosition& position, const Rows& rows,
                                 std::int64_t row) const {
   const auto sample = samples_of(rows, row, row + 1);
-  const std::string title = title_of(source_, position, sample);
   try {
+    source_.read(sample, part_of(rows, row, row + 1));
+  } catch (...) {
+    const std::string title = title_of(source_, position, sample);
     try {
-      source_.read(sample, part_of(rows, row, row + 1));
-    } catch (...) {
       rethrow_at(title, ErrorKind::io, sample_title(sample));
+    } catch (const Error& error) {
+      if (is_the_machines(error.kind())) throw;
+      return without_op_name(error.what(), title);
     }
-  } catch (const Error& error) {
-    if (is_the_machines(error.kind())) throw;
-    return without_op_name(error.what(), title);
   }
   return checks_.broken(rows.columns, row, row + 1).value_or("");
 }
