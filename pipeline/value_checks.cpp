@@ -7,6 +7,7 @@
 
 #include <forebay/array/dispatch.h>
 #include <forebay/array/require.h>
+#include <forebay/pipeline/source/columns.h>
 
 namespace forebay {
 namespace {
@@ -74,27 +75,27 @@ std::string place_text(const Dims& shape, std::int64_t element) {
 }
 
 bool is_right(const Check& check, const Spec& spec, std::string& problem) {
-  std::vector<std::string> names;
-  const Column* column = nullptr;
-  for (const Column& other : spec.source->columns()) {
-    names.push_back(other.name);
-    if (other.name == check.column) column = &other;
+  const std::vector<Column>& columns = spec.source->columns();
+  const int number = find_column(columns, check.column);
+  if (number < 0) {
+    const std::vector<std::string> names = names_of(columns);
+    problem = fmt::format("the source has no column `{}`; it has {}.{}", check.column,
+                          quoted(names), did_you_mean(check.column, names));
+    return false;
   }
+  const Dtype dtype = columns[static_cast<std::size_t>(number)].dtype;
   const auto whole = [](const std::optional<Number>& bound) {
     return !bound || bound->is_integer();
   };
   const bool bounded = check.min || check.max;
-  if (column == nullptr) {
-    problem = fmt::format("the source has no column `{}`; it has {}.{}", check.column,
-                          quoted(names), did_you_mean(check.column, names));
-  } else if (!check.finite && !bounded) {
+  if (!check.finite && !bounded) {
     problem = fmt::format("`{}`: nothing is asked of it; give finite, min or max.", check.column);
-  } else if (bounded && is_complex(column->dtype)) {
+  } else if (bounded && is_complex(dtype)) {
     problem = fmt::format("`{}` has dtype {}, which has no order; only finite can be asked of it.",
-                          check.column, name_of(column->dtype));
-  } else if (!is_float(column->dtype) && !(whole(check.min) && whole(check.max))) {
+                          check.column, name_of(dtype));
+  } else if (!is_float(dtype) && !(whole(check.min) && whole(check.max))) {
     problem = fmt::format("`{}` has dtype {}; its bounds must be whole numbers.", check.column,
-                          name_of(column->dtype));
+                          name_of(dtype));
   } else if ((check.min && std::isnan(check.min->f64())) ||
              (check.max && std::isnan(check.max->f64()))) {
     problem = fmt::format("`{}`: a bound is nan; it must be a number.", check.column);
@@ -144,12 +145,9 @@ std::string to_string(const Check& check) {
 }
 
 ValueChecks::ValueChecks(const Spec& spec) {
-  const auto& columns = spec.source->columns();
   for (const Check& check : spec.checks) {
-    const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& column) {
-      return column.name == check.column;
-    });
-    bounds_.push_back({static_cast<std::size_t>(found - columns.begin()), check});
+    const int column = find_column(spec.source->columns(), check.column);
+    bounds_.push_back({static_cast<std::size_t>(column), check});
   }
 }
 

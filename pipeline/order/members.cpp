@@ -133,14 +133,11 @@ class Marked final : public Members {
   std::int64_t size_ = 0;
 };
 
-int find_column(const Source& source, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Column& column : source.columns()) {
-    if (column.name == name) return static_cast<int>(names.size());
-    names.push_back(column.name);
-  }
-  fail(ErrorKind::invalid, "`by` is {}; it must be a column of the source: {}.", name,
-       quoted(names));
+int key_column(const Source& source, const std::string& name) {
+  const int column = find_column(source.columns(), name);
+  FOREBAY_REQUIRE(column >= 0, invalid, "`by` is {}; it must be a column of the source: {}.", name,
+                  quoted(names_of(source.columns())));
+  return column;
 }
 
 class MembersOfMembers final : public Members {
@@ -225,7 +222,7 @@ MembersPtr split_part(const Split& split, std::int64_t size) {
 
 MembersPtr split_part(const Split& split, const Source& source, const Members* within) {
   check_share(split);
-  const int column = find_column(source, split.by);
+  const int column = key_column(source, split.by);
   const Column& key = source.columns()[static_cast<std::size_t>(column)];
   const std::size_t bytes = sample_bytes(key);
   const std::int64_t size = within != nullptr ? within->size() : source.size();

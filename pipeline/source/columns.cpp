@@ -86,6 +86,19 @@ ArrayView samples_at(void* data, const Column& column, std::int64_t count) {
   return view;
 }
 
+int find_column(const std::vector<Column>& columns, std::string_view name) {
+  const auto found = std::find_if(columns.begin(), columns.end(),
+                                  [&](const Column& column) { return column.name == name; });
+  return found == columns.end() ? -1 : static_cast<int>(found - columns.begin());
+}
+
+std::vector<std::string> names_of(const std::vector<Column>& columns) {
+  std::vector<std::string> names;
+  for (const Column& column : columns)
+    names.push_back(column.name);
+  return names;
+}
+
 std::size_t sample_bytes(const Column& column) {
   return static_cast<std::size_t>(count_of(column.shape)) * size_of(column.dtype);
 }

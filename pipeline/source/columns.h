@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <forebay/pipeline/source.h>
@@ -31,6 +33,10 @@ std::int64_t grain_of(const std::vector<Column>& columns);
 /// A hash of the values of the first sample, the last, and up to 62 evenly between them: as many as
 /// fit 16 MiB.
 std::string hash_of_samples(const Source& source);
+
+/// The number of the column called `name`; -1 without one.
+int find_column(const std::vector<Column>& columns, std::string_view name);
+std::vector<std::string> names_of(const std::vector<Column>& columns);
 
 /// Bytes of one sample of `column`.
 std::size_t sample_bytes(const Column& column);

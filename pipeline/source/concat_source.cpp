@@ -56,7 +56,8 @@ class ConcatSource final : public Source {
       part.first = size_;
       size_ += part.source->size();
       for (const Column& column : columns_)
-        numbers_.push_back(find_column(part.source->columns(), column.name));
+        numbers_.push_back(
+            static_cast<std::size_t>(find_column(part.source->columns(), column.name)));
     }
     for (const Column& column : columns_)
       bytes_ += sample_bytes(column);
@@ -122,12 +123,6 @@ class ConcatSource final : public Source {
   }
 
  private:
-  static std::size_t find_column(const std::vector<Column>& columns, const std::string& name) {
-    const auto found = std::find_if(columns.begin(), columns.end(),
-                                    [&](const Column& column) { return column.name == name; });
-    return static_cast<std::size_t>(found - columns.begin());
-  }
-
   /// Columns that are read from the parts.
   std::size_t fields() const { return numbers_.size() / parts_.size(); }
   const SourcePart& part(int number) const { return parts_[static_cast<std::size_t>(number)]; }
@@ -183,12 +178,6 @@ std::string column_text(const Column& column) {
   return fmt::format("{} {}", name_of(column.dtype), to_string(column.shape));
 }
 
-const Column* find(const std::vector<Column>& columns, const std::string& name) {
-  const auto found = std::find_if(columns.begin(), columns.end(),
-                                  [&](const Column& column) { return column.name == name; });
-  return found == columns.end() ? nullptr : &*found;
-}
-
 void check_names(const std::vector<SourcePart>& parts, const std::string& source_field) {
   FOREBAY_REQUIRE(!parts.empty(), invalid, "concat_source: it has no parts; give at least one.");
   std::set<std::string> names;
@@ -200,7 +189,7 @@ void check_names(const std::vector<SourcePart>& parts, const std::string& source
     FOREBAY_REQUIRE(part.source != nullptr, invalid, "concat_source: `{}` is null; give a source.",
                     part.name);
   }
-  FOREBAY_REQUIRE(find(parts.front().source->columns(), source_field) == nullptr, invalid,
+  FOREBAY_REQUIRE(find_column(parts.front().source->columns(), source_field) < 0, invalid,
                   "concat_source: `source_field` is `{}`, which is a column of the sources; take "
                   "another name.",
                   source_field);
@@ -219,18 +208,20 @@ std::vector<std::string> column_mistakes(const SourcePart& first, const SourcePa
   std::vector<std::string> mistakes;
   const std::vector<Column>& wanted = first.source->columns();
   for (const Column& column : wanted) {
-    const Column* found = find(other.source->columns(), column.name);
-    if (found == nullptr) {
+    const int number = find_column(other.source->columns(), column.name);
+    if (number < 0) {
       mistakes.push_back(fmt::format("`{}` has no column `{}`, which is {} in `{}`", other.name,
                                      column.name, column_text(column), first.name));
-    } else if (found->dtype != column.dtype || found->shape != column.shape) {
-      mistakes.push_back(fmt::format("column `{}` is {} in `{}`, but {} in `{}`", column.name,
-                                     column_text(*found), other.name, column_text(column),
-                                     first.name));
+      continue;
     }
+    const Column& found = other.source->columns()[static_cast<std::size_t>(number)];
+    if (found.dtype != column.dtype || found.shape != column.shape)
+      mistakes.push_back(fmt::format("column `{}` is {} in `{}`, but {} in `{}`", column.name,
+                                     column_text(found), other.name, column_text(column),
+                                     first.name));
   }
   for (const Column& column : other.source->columns()) {
-    if (find(wanted, column.name) == nullptr)
+    if (find_column(wanted, column.name) < 0)
       mistakes.push_back(fmt::format("column `{}` is {} in `{}`, but `{}` has none", column.name,
                                      column_text(column), other.name, first.name));
   }
