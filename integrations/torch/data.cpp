@@ -8,22 +8,20 @@
 #include <mutex>
 
 #include <forebay/array/require.h>
+#include <forebay/pipeline/mistakes.h>
 #include <forebay/pipeline/source/columns.h>
 
 namespace forebay::torch::detail {
 
 void check_fields(const Pipeline& pipeline, const ExampleFields& fields, bool has_target) {
-  std::string names;
+  std::vector<std::string> names;
   for (const PlanOutput& output : pipeline.plan().outputs)
-    names += fmt::format("{}`{}`", names.empty() ? "" : ", ", output.name);
+    names.push_back(output.name);
   const auto check = [&](const char* part, const std::string& name) {
-    const auto& outputs = pipeline.plan().outputs;
-    const bool there = std::any_of(outputs.begin(), outputs.end(),
-                                   [&](const PlanOutput& output) { return output.name == name; });
-    FOREBAY_REQUIRE(there, invalid,
+    FOREBAY_REQUIRE(std::find(names.begin(), names.end(), name) != names.end(), invalid,
                     "make_data_loader: `{}` is `{}`, but the pipeline delivers {}. Name one of "
                     "those.",
-                    part, name, names);
+                    part, name, quoted(names));
   };
   check("data", fields.data);
   if (has_target) check("target", fields.target);
