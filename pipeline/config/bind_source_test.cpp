@@ -5,12 +5,12 @@
 #include <forebay/pipeline/config/config.h>
 #include <forebay/pipeline/pipeline.h>
 
-#include "kit/kit.h"
+#include "folder_test.h"
 
 namespace forebay {
 namespace {
 
-class Sources : public testing::Test {
+class Sources : public FolderTest {
  protected:
   void SetUp() override {
     save("a.npy", kit::random({10, 4}, Dtype::f32, 1));
@@ -27,13 +27,7 @@ class Sources : public testing::Test {
   std::string mistakes(const std::string& yaml) {
     return without_folder(kit::caught([&] { Pipeline::from_spec(load(yaml)); }).text);
   }
-  std::string without_folder(std::string text) const {
-    for (std::size_t at; (at = text.find(folder_ + "/")) != std::string::npos;)
-      text.erase(at, folder_.size() + 1);
-    return text;
-  }
 
-  const std::string folder_ = kit::temporary_folder();
   std::vector<std::string> notes_;
 };
 

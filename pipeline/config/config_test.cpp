@@ -11,14 +11,14 @@
 #include <forebay/pipeline/config/settings.h>
 #include <forebay/pipeline/pipeline.h>
 
-#include "kit/kit.h"
+#include "folder_test.h"
 
 namespace forebay {
 namespace {
 
 /// A folder with x.npy f32 (10, 4), y.npy i64 (10,), short.npy f32 (9,), and the YAML that a test
 /// writes beside them.
-class Config : public testing::Test {
+class Config : public FolderTest {
  protected:
   void SetUp() override {
     save("x.npy", kit::random({10, 4}, Dtype::f32, 1));
@@ -40,11 +40,6 @@ class Config : public testing::Test {
   std::string mistakes(const std::string& yaml) {
     return without_folder(kit::caught([&] { load(yaml); }).text);
   }
-  std::string without_folder(std::string text) const {
-    for (std::size_t at; (at = text.find(folder_ + "/")) != std::string::npos;)
-      text.erase(at, folder_.size() + 1);
-    return text;
-  }
   std::vector<std::string> notes() const {
     std::vector<std::string> lines;
     for (const std::string& note : notes_)
@@ -52,7 +47,6 @@ class Config : public testing::Test {
     return lines;
   }
 
-  const std::string folder_ = kit::temporary_folder();
   std::vector<std::string> notes_;
 };
 

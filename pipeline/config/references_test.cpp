@@ -6,13 +6,13 @@
 #include <forebay/pipeline/fit.h>
 #include <forebay/pipeline/pipeline.h>
 
-#include "kit/kit.h"
+#include "folder_test.h"
 
 namespace forebay {
 namespace {
 
 /// A folder with statistics of `image` and of `a.b`, and stages that refer to them.
-class References : public testing::Test {
+class References : public FolderTest {
  protected:
   void SetUp() override {
     std::ofstream(folder_ + "/stats.yaml") << "image:\n"
@@ -26,13 +26,8 @@ class References : public testing::Test {
   }
   StageSpec stage(const std::string& yaml) const { return parse_stage(yaml, folder_); }
   std::string mistakes(const std::string& yaml) const {
-    std::string text = kit::caught([&] { stage(yaml); }).text;
-    for (std::size_t at; (at = text.find(folder_ + "/")) != std::string::npos;)
-      text.erase(at, folder_.size() + 1);
-    return text;
+    return without_folder(kit::caught([&] { stage(yaml); }).text);
   }
-
-  const std::string folder_ = kit::temporary_folder();
 };
 
 TEST_F(References, AreNumbersAndListsOfThem) {
