@@ -7,7 +7,8 @@
 namespace forebay::bench {
 
 /// Milliseconds of one of `runs` calls of `enqueue` that follow each other on `stream`: between
-/// CUDA events, or by the host's clock around the CPU stream's work.
+/// CUDA events, behind as many calls that are not timed; or by the host's clock around the CPU
+/// stream's work.
 double time_ms(const Stream& stream, int runs, const std::function<void()>& enqueue);
 
 /// A program on the first samples of its source, warm: every kernel compiled, the graph captured.

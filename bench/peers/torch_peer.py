@@ -153,14 +153,14 @@ class Peer:
             call()
         return (time.perf_counter() - start) * 1e3 / runs
 
-    def matrix_rate(self, compute):
-        """Operations a millisecond of a product of large square matrices, the best of a few."""
+    def product(self, compute):
+        """A product of large square matrices and its operations. Numbers of both signs, as in the rows: others switch fewer
+        transistors, so that a GPU's power limit leaves it a faster clock."""
         torch.backends.cuda.matmul.allow_tf32 = compute == "tf32"
         side = 8192 if self.device.type == "cuda" else 2048
         dtype = torch.bfloat16 if compute == "bf16" else torch.float32
-        a, b = (torch.rand((side, side), device=self.device).to(dtype) for _ in range(2))
-        best = min(self.time_ms(lambda: a @ b, 3) for _ in range(5))
-        return 2 * side**3 / best
+        a, b = (torch.rand((side, side), device=self.device).mul_(2).sub_(1).to(dtype) for _ in range(2))
+        return lambda: a @ b, 2 * side**3
 
     def numbers(self, result, count):
         return result.reshape(-1)[:count].double().cpu().numpy()
