@@ -66,21 +66,22 @@ class FieldVisitor {
   virtual void on_choice(const Field& field, int& index,
                          std::span<const std::string_view> names) = 0;
 
-  /// An optional setting: visited as its content where `visit_optional` says so.
+  /// An optional setting: visited as its content where `visit_optional` says so. Here and below
+  /// nothing is written that is not changed: threads share settings that others print.
   template <class T>
   void on(const Field& field, std::optional<T>& value) {
-    T content = value.value_or(T{});
-    if (visit_optional(field, value.has_value())) {
-      on(field, content);
-      value = std::move(content);
-    }
+    if (!visit_optional(field, value.has_value())) return;
+    if (value.has_value()) return on(field, *value);
+    T content{};
+    on(field, content);
+    value = std::move(content);
   }
   template <class E>
   requires std::is_enum_v<E>
   void on(const Field& field, E& value) {
     int index = static_cast<int>(value);
     on_choice(field, index, names_of(E{}));
-    value = static_cast<E>(index);
+    if (index != static_cast<int>(value)) value = static_cast<E>(index);
   }
 
  protected:

@@ -2,6 +2,8 @@
 // shared checks.
 #include "kit/kit.h"
 
+#include <sys/mman.h>
+
 #include <forebay/ops/checks.h>
 #include <forebay/ops/clip/clip.h>
 #include <forebay/ops/visitors.h>
@@ -82,6 +84,23 @@ TEST(OpText, ShowsWhatDiffersFromTheDefaults) {
   EXPECT_EQ(to_string(Op::with(kTrial, trial)), "trial(mean=2.5, table=f32 (4, 5))");
   EXPECT_EQ(to_string(Op::with(find_op("clip"), Clip{.min = -3, .max = 3.5})),
             "clip(min=-3, max=3.5)");
+}
+
+/// Settings are shared by threads: one prints them for a state while another prepares a body.
+TEST(OpSettings, AreNotWrittenByWhoReadsThem) {
+  constexpr std::size_t kPage = 1 << 16;
+  void* const page =
+      mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  Trial* const trial = new (page) Trial(valid());
+  trial->limit = 3;
+  trial->mode = Mode::fast;
+  ASSERT_EQ(mprotect(page, kPage, PROT_READ), 0);  // from here a write ends the process
+  EXPECT_EQ(setting_texts(kTrial.def, trial).size(), 9U);
+  EXPECT_TRUE(check_fields(kTrial.def, trial).empty());
+  ASSERT_EQ(mprotect(page, kPage, PROT_READ | PROT_WRITE), 0);
+  trial->~Trial();
+  munmap(page, kPage);
 }
 
 TEST(OpSettings, AreBoundChecked) {
