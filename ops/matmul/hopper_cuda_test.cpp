@@ -289,12 +289,15 @@ TEST_F(HopperProductCuda, ReadsAndWritesAnywhere) {
         /*shift=*/2);
 }
 
-/// More tiles than blocks, so that a block makes several.
+/// More tiles than blocks, so that a block makes several, and of few units or more than results are stored beside.
 TEST_F(HopperProductCuda, IsRightOverManyTiles) {
-  const Dims shape{40000, 64};
-  const Array x = kit::random(shape, Dtype::f32, 1), other = kit::random({64, 520}, Dtype::f32, 2);
-  for (const Compute compute : {Compute::bf16, Compute::tf32})
-    check({.other = other, .compute = compute, .dtype = Dtype::bf16}, normalized(leaf(shape)), {x});
+  for (const std::int64_t k : {64, 192}) {
+    const Dims shape{40000, k};
+    const Array x = kit::random(shape, Dtype::f32, 1), other = kit::random({k, 520}, Dtype::f32, 2);
+    for (const Compute compute : {Compute::bf16, Compute::tf32})
+      check({.other = other, .compute = compute, .dtype = Dtype::bf16}, normalized(leaf(shape)),
+            {x});
+  }
 }
 
 }  // namespace

@@ -218,71 +218,106 @@ inline void wait_multiplied() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-/// `out` is at the thread's first column in its first row. A thread's neighbours lie together: packing saw to that.
-inline void store_rows(Stored* out, f32 (&sums)[kColumns / 2], u32 row, u32 rows, u32 column, u32 columns) {
-  constexpr u32 kTogether = 16 / sizeof(Stored);
+/// A thread's results of a tile: rows `row` and `row + 8`, in packs of neighbours, which packing laid together. All blocks end
+/// their tiles at the same time, and memory takes no more at once: as many packs of the second row as registers hold are
+/// kept and stored beside the first units of the next tile.
+struct Results {
+  static constexpr u32 kTogether = 16 / sizeof(Stored), kPacks = kColumns / 4 / kTogether;
+  static constexpr u32 kRoom = kTf32 ? 2 : 8, kKept = kPacks < kRoom ? kPacks : kRoom, kParts = 4;
+  using Values = Pack<Stored, kTogether>;
+  Values kept[kKept];
+  Stored* to = nullptr;  // of the kept ones' row; none
+  u32 left = 0;          // columns from there
+
+  static void store(Stored* to, u32 left, u32 pack, const Values& values) {
+    const u32 offset = 4 * kTogether * pack;
+    if (offset < left) store_pack(to + offset, values, kStaged);
+  }
+
+  void take(Stored* out, f32 (&sums)[kColumns / 2], u32 row, u32 rows, u32 column, u32 columns) {
 #pragma unroll
-  for (u32 i = 0; i < kColumns / 2; ++i) asm volatile("" : "+f"(sums[i])::"memory");  // not before they are there
+    for (u32 i = 0; i < kColumns / 2; ++i) asm volatile("" : "+f"(sums[i])::"memory");  // not before they are there
+    to = nullptr;
+    left = columns - min(column, columns);
 #pragma unroll
-  for (u32 h = 0; h < 2; ++h) {
-    if (row + 8 * h >= rows) continue;
-    Stored* to = out + u64(row + 8 * h) * columns + column;
+    for (u32 h = 0; h < 2; ++h) {
+      if (row + 8 * h >= rows) continue;
+      Stored* const at = out + u64(row + 8 * h) * columns + column;
+      if (h == 1) to = at;
 #pragma unroll
-    for (u32 j = 0; j < kColumns / 8; j += kTogether / 2) {
-      Pack<Stored, kTogether> values;
+      for (u32 pack = 0; pack < kPacks; ++pack) {
+        Values values;
 #pragma unroll
-      for (u32 i = 0; i < kTogether; ++i) values.at[i] = Stored(sums[4 * (j + i / 2) + 2 * h + i % 2]);
-      if (column + 8 * j < columns) store_pack(to + 8 * j, values, kStaged);
+        for (u32 i = 0; i < kTogether; ++i) values.at[i] = Stored(sums[2 * kTogether * pack + 4 * (i / 2) + 2 * h + i % 2]);
+        if (h == 1 && pack >= kPacks - kKept) kept[pack - (kPacks - kKept)] = values;
+        else store(at, left, pack, values);
+      }
     }
   }
-}
+
+  void store_kept(u32 part) const {
+    if (to == nullptr) return;
+#pragma unroll
+    for (u32 i = part * kKept / kParts; i < (part + 1) * kKept / kParts; ++i)
+      store(to, left, kPacks - kKept + i, kept[i]);
+  }
+};
 
 /// What the groups of 128 threads do, each for 64 rows.
 inline void make_tiles(Shared& shared, const X& x, Stored* out, const Tiles& tiles, u32 rows, u32 columns, u32 units) {
   const u32 thread = threadIdx.x - 128, lane = thread % 32;
   Reader reader{.row = thread / 32 * 16 + lane / 4, .part = lane % 4};
+  Results results;
   f32 sums[kColumns / 2];
   u32 words[2][kWords];
   Place<kRingX> from_x;
   Place<kRingOther> from_other;
+  u32 tile = tiles.first(), multiplied = 0;  // the slot of the unit before
   const auto fetch = [&](u32 unit) {
     if (kStaged) wait(shared.full_x[from_x.slot], from_x.phase);
     reader.fetch(shared.x[from_x.slot], unit);
   };
-  if (tiles.first() < tiles.count) {
-    reader.enter(x, tiles.row(tiles.first()), rows);
+  const auto multiply_next = [&](u32 unit, u32 (&rounded)[kWords]) {
+    reader.round(rounded);
+    if (kStaged) {
+      release(shared.empty_x[from_x.slot], lane, kCluster);
+      from_x.advance();
+    }
+    wait(shared.full_other[from_other.slot], from_other.phase);
+    multiply_unit(sums, rounded, shared.other[from_other.slot], unit > 0);
+    const u32 next = tile + tiles.clusters;
+    if (unit + 1 < units) {
+      fetch(unit + 1);
+    } else if (next < tiles.count) {
+      reader.enter(x, tiles.row(next), rows);
+      fetch(0);
+    }
+    wait_multiplied<1>();
+    if (unit > 0) release(shared.empty_other[multiplied], tiles.rank, 1);
+    multiplied = from_other.slot;
+    from_other.advance();
+  };
+  if (tile < tiles.count) {
+    reader.enter(x, tiles.row(tile), rows);
     fetch(0);
   }
-  for (u32 tile = tiles.first(); tile < tiles.count; tile += tiles.clusters) {
-    const u32 next = tile + tiles.clusters;
-    u32 multiplied = kRingOther;  // the slot of the unit before; none
-    for (u32 pair = 0; pair < units; pair += 2) {
+  for (; tile < tiles.count; tile += tiles.clusters) {
 #pragma unroll
-      for (u32 i = 0; i < 2; ++i) {
-        reader.round(words[i]);
-        if (kStaged) {
-          release(shared.empty_x[from_x.slot], lane, kCluster);
-          from_x.advance();
-        }
-        wait(shared.full_other[from_other.slot], from_other.phase);
-        multiply_unit(sums, words[i], shared.other[from_other.slot], pair + i > 0);
-        if (pair + i + 1 < units) {
-          fetch(pair + i + 1);
-        } else if (next < tiles.count) {
-          reader.enter(x, tiles.row(next), rows);
-          fetch(0);
-        }
-        wait_multiplied<1>();
-        if (multiplied < kRingOther) release(shared.empty_other[multiplied], tiles.rank, 1);
-        multiplied = from_other.slot;
-        from_other.advance();
-      }
+    for (u32 i = 0; i < Results::kParts; ++i) {
+      if (i < 2 || units > 2) multiply_next(i, words[i % 2]);
+      results.store_kept(i);
+    }
+    for (u32 unit = Results::kParts; unit < units; unit += 2) {
+#pragma unroll
+      for (u32 i = 0; i < 2; ++i) multiply_next(unit + i, words[i]);
     }
     wait_multiplied<0>();
     release(shared.empty_other[multiplied], tiles.rank, 1);
-    store_rows(out, sums, tiles.row(tile) + reader.row, rows,
-               tiles.column(tile) * kColumns + reader.part * (16 / u32(sizeof(Stored))), columns);
+    results.take(out, sums, tiles.row(tile) + reader.row, rows,
+                 tiles.column(tile) * kColumns + reader.part * Results::kTogether, columns);
   }
+#pragma unroll
+  for (u32 part = 0; part < Results::kParts; ++part) results.store_kept(part);
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL  // of other architectures the text is only looked at
