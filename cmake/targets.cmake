@@ -53,6 +53,13 @@ function(forebay_layer name)
   set_property(GLOBAL APPEND PROPERTY FOREBAY_LIBRARIES ${arg_LIBRARIES})
 endfunction()
 
+# The precompiled <ATen/ATen.h> of integrations/torch, which is compiled as for a shared library, for a target.
+function(forebay_uses_aten target)
+  target_precompile_headers(${target} REUSE_FROM forebay_aten)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+
 # embed_text(<target> <name> <file>...): the text of files as `extern const char* const <name>`.
 function(embed_text target name)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE source)

@@ -10,21 +10,22 @@ target_precompile_headers(forebay_kit PRIVATE <gtest/gtest.h> <algorithm> <funct
 set_target_properties(forebay_kit PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(forebay_kit PRIVATE -fPIE -Og)
 
-# forebay_test(<name> [CPU_ONLY] SOURCES ... [LIBRARIES ...] [LABELS ...] [PRECOMPILED <target>]): a GoogleTest program with
-# the precompiled header of forebay_kit (or of another target), run as two tests: <name>, and <name>_gpu for the cases with
-# "cuda" in their names, which ctest reports as skipped without a GPU. CPU_ONLY: there are none.
+# forebay_test(<name> [CPU_ONLY] SOURCES ... [LIBRARIES ...] [LABELS ...] [ATEN]): a GoogleTest program with the precompiled
+# header of forebay_kit (ATEN: with that of ATen), run as two tests: <name>, and <name>_gpu for the cases with "cuda" in
+# their names, which ctest reports as skipped without a GPU. CPU_ONLY: there are none.
 function(forebay_test name)
-  cmake_parse_arguments(arg "CPU_ONLY" "PRECOMPILED" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "CPU_ONLY;ATEN" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT arg_SOURCES)
     return()
-  endif()
-  if(NOT arg_PRECOMPILED)
-    set(arg_PRECOMPILED forebay_kit)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE forebay forebay_options forebay_kit ${arg_LIBRARIES})
   target_compile_options(${name} PRIVATE -Og)  # half the time to compile, and as fast where it counts: in the library
-  target_precompile_headers(${name} REUSE_FROM ${arg_PRECOMPILED})
+  if(arg_ATEN)
+    forebay_uses_aten(${name})
+  else()
+    target_precompile_headers(${name} REUSE_FROM forebay_kit)
+  endif()
   set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
   add_test(NAME ${name} COMMAND ${name} --gtest_filter=-*cuda*:*Cuda* --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS "unit;${arg_LABELS}")

@@ -96,7 +96,7 @@ TEST(OpSettings, AreNotWrittenByWhoReadsThem) {
   trial->limit = 3;
   trial->mode = Mode::fast;
   ASSERT_EQ(mprotect(page, kPage, PROT_READ), 0);  // from here a write ends the process
-  EXPECT_EQ(setting_texts(kTrial.def, trial).size(), 9U);
+  EXPECT_EQ(setting_texts(kTrial.def, trial).size(), 10U);
   EXPECT_TRUE(check_fields(kTrial.def, trial).empty());
   ASSERT_EQ(mprotect(page, kPage, PROT_READ | PROT_WRITE), 0);
   trial->~Trial();

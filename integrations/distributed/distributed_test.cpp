@@ -1,6 +1,6 @@
 // Ranks in processes of their own: what they agree on, share and exchange, and how they end.
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
 // What one process can show: the environment, one rank alone, texts.
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cstdlib>
 

@@ -3,7 +3,7 @@
 
 #include <forebay/integrations/distributed/distributed.h>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <csignal>
 #include <fstream>
@@ -177,7 +177,7 @@ void gradients(Ranks& ranks, const std::vector<std::string>& arguments) {
   }
   // Sums of many addends: the same bits on every rank.
   at::Tensor large = at::zeros({10'000}, at::device(device)).requires_grad_();
-  torch::manual_seed(rank);
+  at::manual_seed(rank);
   large.mutable_grad() = at::randn_like(large);
   ranks.average_gradients({large}, 1);
   const at::Tensor bytes = large.grad().cpu();

@@ -2,7 +2,7 @@
 
 #include <forebay/integrations/torch/data.h>
 
-#include <torch/torch.h>
+#include <torch/data.h>
 
 #include <algorithm>
 #include <numeric>

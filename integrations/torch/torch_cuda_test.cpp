@@ -5,7 +5,7 @@
 #include <ATen/cuda/Sleep.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <chrono>
 #include <thread>

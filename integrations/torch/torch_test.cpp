@@ -1,6 +1,6 @@
 #include <forebay/integrations/torch/torch.h>
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <thread>
 

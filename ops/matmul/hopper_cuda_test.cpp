@@ -129,6 +129,9 @@ TEST(HopperProduct, CompilesWithoutSpillsOrSerializedSteps) {
   const Expr gain = broadcast_to(leaf({1024}, Dtype::f32, 1), shape);
   check(report({.other = other, .compute = Compute::bf16},
                cast(leaf(shape, Dtype::u8), Dtype::f32) * gain));
+  const Expr mean = broadcast_to(leaf({4096, 1}, Dtype::f32, 1), shape);
+  check(report({.other = other, .compute = Compute::bf16, .dtype = Dtype::bf16},
+               (leaf(shape) - mean) * number(2)));
   check(report({.other = other, .compute = Compute::tf32, .dtype = Dtype::f16},
                cast(leaf(shape, Dtype::f16), Dtype::f32) - number(1)));
   check(report({.other = other, .compute = Compute::bf16, .dtype = Dtype::bf16}, x, false));

@@ -223,7 +223,9 @@ inline void wait_multiplied() {
 /// kept and stored beside the first units of the next tile.
 struct Results {
   static constexpr u32 kTogether = 16 / sizeof(Stored), kPacks = kColumns / 4 / kTogether;
-  static constexpr u32 kRoom = kTf32 ? 2 : 8, kKept = kPacks < kRoom ? kPacks : kRoom, kParts = 4;
+  // What is rounded takes the same registers: much of it leaves no room.
+  static constexpr bool kRoom = kStaged && !kTf32 && sizeof(typename X::Row::template Fetched<4>) == sizeof(Raw);
+  static constexpr u32 kMost = kRoom ? 8 : 2, kKept = kPacks < kMost ? kPacks : kMost, kParts = 4;
   using Values = Pack<Stored, kTogether>;
   Values kept[kKept];
   Stored* to = nullptr;  // of the kept ones' row; none
@@ -249,7 +251,7 @@ struct Results {
         Values values;
 #pragma unroll
         for (u32 i = 0; i < kTogether; ++i) values.at[i] = Stored(sums[2 * kTogether * pack + 4 * (i / 2) + 2 * h + i % 2]);
-        if (h == 1 && pack >= kPacks - kKept) kept[pack - (kPacks - kKept)] = values;
+        if (h == 1 && pack + kKept >= kPacks) kept[pack + kKept - kPacks] = values;
         else store(at, left, pack, values);
       }
     }
