@@ -70,11 +70,13 @@ double matrix_rate(Compute compute, std::int64_t side, const Context& context) {
       .matmul({.other = make({.shape = data.shape, .dtype = dtype, .low = -1, .high = 1}),
                .compute = dtype == Dtype::bf16 ? Compute::f32 : compute});
   const auto program = warm_program(compile(std::make_shared<const Spec>(pipeline.spec())));
-  const int runs = context.device().is_cuda() ? 8 : 3;
+  const auto one_ms = [&](int runs) {
+    return time_ms(program->stream(), runs, [&] { program->run(); });
+  };
+  const int runs = context.device().is_cuda() ? std::max(1, static_cast<int>(10 / one_ms(1))) : 3;
   double best = 0;
   for (int i = 0; i < 5; ++i) {
-    const double ms = time_ms(program->stream(), runs, [&] { program->run(); });
-    best = std::max(best, 2.0 * static_cast<double>(side * side * side) / ms);
+    best = std::max(best, 2.0 * static_cast<double>(side * side * side) / one_ms(runs));
   }
   return best;
 }

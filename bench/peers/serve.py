@@ -58,13 +58,13 @@ class Arm:
 
     def warm_ms(self, call, runs):
         if self.device == "cuda":
-            for _ in range(runs):  # brings clocks and caches to where a run of nothing else has them
+            for _ in range(runs):  # clocks and caches are then as they stay when nothing else runs
                 call()
         return self.peer.time_ms(call, runs)
 
     def rate(self, compute):
         call, operations = self.peer.product(compute)
-        runs = 8 if self.device == "cuda" else 3
+        runs = max(1, round(10 / self.warm_ms(call, 1))) if self.device == "cuda" else 3
         return {"flops_per_ms": operations / min(self.warm_ms(call, runs) for _ in range(5))}
 
     def close(self):

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kThreads = 256;
 constexpr std::int64_t kWarp = 32;
 constexpr std::int64_t kItems = 4;             // elements of a lane, at least, where there are many
-constexpr std::int64_t kManyItems = 32;        // the same where there are many slices, too
+constexpr std::int64_t kManyItems = 32;        // where many slices have a warp each already
 constexpr std::int64_t kUnitItems = 16;        // of a lane when a slice is cut
 constexpr std::int64_t kManySlices = 1 << 13;  // a warp for each fills any GPU
 constexpr std::int64_t kUnits = 1024;          // aimed at: enough to fill any GPU
@@ -34,15 +34,18 @@ struct Search {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Neighbouring columns fill a warp first; as many lanes as the places keep busy share a slice, no
-/// more than a warp where there are slices enough.
-std::int64_t lanes_for(std::int64_t count, std::int64_t columns, std::int64_t slices) {
+/// Neighbouring columns fill a warp first; as many lanes as the places keep busy, each with a pack,
+/// share a slice.
+std::int64_t lanes_for(const Search& search, std::int64_t pack) {
   std::int64_t most = kThreads;
-  for (std::int64_t side = 1; side < std::min(columns, kWarp); side *= 2)
+  for (std::int64_t side = 1; side < std::min(search.columns, kWarp); side *= 2)
     most /= 2;
+  const bool many = search.slices > kManySlices;
+  const auto items = [&](std::int64_t lanes) {
+    return std::max(pack, many && lanes >= kWarp ? kManyItems : kItems);
+  };
   std::int64_t lanes = 1;
-  while (lanes < most &&
-         lanes * (lanes >= kWarp && slices > kManySlices ? kManyItems : kItems) < count)
+  while (lanes < most && lanes * items(lanes) < search.count)
     lanes *= 2;
   return lanes;
 }
@@ -58,20 +61,20 @@ class ArgmaxCuda final : public Body {
     search_.rows = search_.count = slices.rows;
     search_.columns = slices.columns;
     search_.slices = slices.count();
-    search_.lanes = lanes_for(search_.count, search_.columns, search_.slices);
+    const auto pack = static_cast<std::int64_t>(16 / size_of(x));
+    whole_packs_ = search_.columns == 1 && search_.count % pack == 0;
+    search_.lanes = lanes_for(search_, whole_packs_ ? pack : 1);
     const std::int64_t strips = strips_of(search_);
     const std::int64_t wanted = ceil_div(kUnits, std::max<std::int64_t>(1, strips));
-    const auto pack = static_cast<std::int64_t>(16 / size_of(x));
     search_.block = std::max(ceil_div(search_.count, wanted), kUnitItems * search_.lanes);
     search_.block = ceil_div(search_.block, pack) * pack;
-    whole_packs_ = search_.columns == 1 && search_.count % pack == 0;
     search_.blocks = ceil_div(search_.count, search_.block);
     search_.units = strips * search_.blocks;
 
     merge_ = search_;
     merge_.count = merge_.block = search_.blocks;
     merge_.blocks = 1;
-    merge_.lanes = lanes_for(merge_.count, merge_.columns, merge_.slices);
+    merge_.lanes = lanes_for(merge_, 1);
     merge_.units = strips_of(merge_);
 
     const Dtype key = x == Dtype::f16 || x == Dtype::bf16 ? Dtype::f32 : x;

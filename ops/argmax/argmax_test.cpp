@@ -54,8 +54,8 @@ Array list(Dtype dtype, const std::vector<double>& values) {
 DEVICE_TEST(ArgmaxTest, IsASearchAlongEveryAxisOfEveryDtype) {
   for (const Dtype dtype : kAllDtypes) {
     if (is_complex(dtype)) continue;
-    for (const Dims& shape : {Dims{1}, Dims{33}, Dims{9, 64}, Dims{7, 1}, Dims{1, 9}, Dims{33, 31}, Dims{600, 3},
-                              Dims{5, 7, 300}, Dims{3, 1, 5, 2}}) {
+    for (const Dims& shape : {Dims{1}, Dims{33}, Dims{9, 64}, Dims{7, 1}, Dims{1, 9}, Dims{33, 31},
+                              Dims{600, 3}, Dims{5, 7, 300}, Dims{3, 1, 5, 2}}) {
       // Few different values, so that most slices have equal ones.
       const Array x = kit::random(shape, dtype, 3, is_unsigned(dtype) ? 0 : -9, 9);
       for (int axis = 0; axis < shape.rank; ++axis) {

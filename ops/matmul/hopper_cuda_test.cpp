@@ -132,6 +132,13 @@ TEST(HopperProduct, CompilesWithoutSpillsOrSerializedSteps) {
   const Expr mean = broadcast_to(leaf({4096, 1}, Dtype::f32, 1), shape);
   check(report({.other = other, .compute = Compute::bf16, .dtype = Dtype::bf16},
                (leaf(shape) - mean) * number(2)));
+  const Expr gains = broadcast_to(leaf({4096, 1}, Dtype::f32, 2), shape);
+  check(report({.other = other, .compute = Compute::bf16, .dtype = Dtype::bf16},
+               (leaf(shape) - mean) / gains));
+  check(report({.other = other, .compute = Compute::bf16, .dtype = Dtype::bf16},
+               (leaf(shape) - number(0.13)) / number(0.31)));
+  check(report({.other = other, .compute = Compute::bf16},
+               cast(leaf(shape, Dtype::u8), Dtype::f32) / number(255)));
   check(report({.other = other, .compute = Compute::tf32, .dtype = Dtype::f16},
                cast(leaf(shape, Dtype::f16), Dtype::f32) - number(1)));
   check(report({.other = other, .compute = Compute::bf16, .dtype = Dtype::bf16}, x, false));
@@ -296,10 +303,12 @@ TEST_F(HopperProductCuda, ReadsAndWritesAnywhere) {
 TEST_F(HopperProductCuda, IsRightOverManyTiles) {
   for (const std::int64_t k : {64, 192}) {
     const Dims shape{40000, k};
-    const Array x = kit::random(shape, Dtype::f32, 1), other = kit::random({k, 520}, Dtype::f32, 2);
-    for (const Compute compute : {Compute::bf16, Compute::tf32})
-      check({.other = other, .compute = compute, .dtype = Dtype::bf16}, normalized(leaf(shape)),
-            {x});
+    const Array x = kit::random(shape, Dtype::f32, 1);
+    const Array other = kit::random({k, 520}, Dtype::f32, 2);
+    for (const Compute compute : {Compute::bf16, Compute::tf32}) {
+      for (const Dtype dtype : {Dtype::bf16, Dtype::f32})
+        check({.other = other, .compute = compute, .dtype = dtype}, normalized(leaf(shape)), {x});
+    }
   }
 }
 

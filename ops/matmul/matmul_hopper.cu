@@ -225,7 +225,7 @@ struct Results {
   static constexpr u32 kTogether = 16 / sizeof(Stored), kPacks = kColumns / 4 / kTogether;
   // What is rounded takes the same registers: much of it leaves no room.
   static constexpr bool kRoom = kStaged && !kTf32 && sizeof(typename X::Row::template Fetched<4>) == sizeof(Raw);
-  static constexpr u32 kMost = kRoom ? 8 : 2, kKept = kPacks < kMost ? kPacks : kMost, kParts = 4;
+  static constexpr u32 kMost = kRoom ? 7 : 2, kKept = kPacks < kMost ? kPacks : kMost, kParts = 4;
   using Values = Pack<Stored, kTogether>;
   Values kept[kKept];
   Stored* to = nullptr;  // of the kept ones' row; none

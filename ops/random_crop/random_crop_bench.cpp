@@ -6,7 +6,8 @@ namespace {
 [[maybe_unused]] const bool benches[] = {
     add("random_crop/u8_nhwc",
         [] {
-          return on({{1024, 224, 224, 3}, Dtype::u8, 0, 256}).random_crop({.axes = {1, 2}, .size = {192, 192}});
+          return on({{1024, 224, 224, 3}, Dtype::u8, 0, 256})
+              .random_crop({.axes = {1, 2}, .size = {192, 192}});
         }),
     add("random_crop/u8_nhwc_to_f16_nchw",
         [] {
