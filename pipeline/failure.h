@@ -2,6 +2,7 @@
 
 // Internal: says where in a run something failed.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

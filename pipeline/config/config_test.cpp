@@ -523,8 +523,9 @@ TEST_F(Config, SaysWhatIsWrongWithTheYaml) {
   EXPECT_EQ(mistakes("a: [1, 2\nb: 3\n"),
             "train.yaml:2:2: bad YAML: end of sequence flow not found.");
   EXPECT_EQ(mistakes("a: b: c\n"), "train.yaml:1:5: bad YAML: illegal map value.");
-  EXPECT_EQ(mistakes("a: *nope\n"),
-            "train.yaml:1:4: bad YAML: the referenced anchor is not defined.");
+  // yaml-cpp 0.8 names the anchor, too.
+  EXPECT_TRUE(mistakes("a: *nope\n").starts_with(
+      "train.yaml:1:4: bad YAML: the referenced anchor is not defined"));
   EXPECT_EQ(mistakes("a: &x [*x]\n"),
             "train.yaml:1:8: an alias stands inside the value that it names.");
   EXPECT_EQ(mistakes("a: 1\n---\nb: 2\n"),
