@@ -10,6 +10,7 @@
 #include <forebay/array/stream_state.h>
 #include <forebay/pipeline/mistakes.h>
 #include <forebay/pipeline/runner.h>
+#include <forebay/pipeline/source/columns.h>
 
 namespace forebay {
 namespace {
@@ -89,9 +90,7 @@ Array Program::array_of(int value) const {
 }
 
 Array Program::input(std::string_view name) const {
-  std::vector<std::string> names;
-  for (const Column& column : plan_->spec->source->columns())
-    names.push_back(column.name);
+  const auto names = names_of(plan_->spec->source->columns());
   const int column = static_cast<int>(position_of(name, names, "column"));
   for (const PlanStep& step : plan_->steps) {
     if (step.kind != PlanStep::Kind::load) continue;

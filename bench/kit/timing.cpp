@@ -11,8 +11,8 @@ double time_ms(const Stream& stream, int runs, const std::function<void()>& enqu
   if (stream.device().is_cuda()) {
     Event begin = cuda::create_timing_event(stream.device());
     Event end = cuda::create_timing_event(stream.device());
-    for (int i = 0; i < runs;
-         ++i)  // clocks and caches are then as they stay when nothing else runs
+    // Clocks and caches are then as they stay when nothing else runs.
+    for (int i = 0; i < runs; ++i)
       enqueue();
     stream.record(begin);
     for (int i = 0; i < runs; ++i)
