@@ -49,12 +49,6 @@ void multiply_tile(const Tile<std::complex<double>>& t) {
                     t.x_pitch, t.other, t.other_pitch, &kZero, t.out, t.out_pitch);
 }
 
-void multiply_bf16_tile(const Tile<float>& t) {
-  amx::multiply(
-      {t.x, t.other, t.rows, t.columns, t.k, t.x_pitch, t.other_pitch, t.transpose == CblasTrans},
-      t.out, t.out_pitch);
-}
-
 /// One of about 8 tiles along an axis, between 64 and 256 long: enough of them for the threads,
 /// large enough to keep the copies that the library makes small. From the shape alone, so that the
 /// sums are the same at every thread count.
@@ -62,8 +56,7 @@ std::int64_t tile_extent(std::int64_t extent) {
   return std::clamp<std::int64_t>((extent + 8 * 32 - 1) / (8 * 32) * 32, 64, 256);
 }
 
-/// Floats through OpenBLAS, which is told to use one thread: the tiles are spread over ours. bf16
-/// through the processor's own tiles where it has them.
+/// Floats through OpenBLAS, which is told to use one thread: the tiles are spread over ours.
 class FloatBody final : public ProductBody {
  public:
   FloatBody(const Product& product, const Matmul& settings, const Problem& problem,
@@ -90,8 +83,7 @@ class FloatBody final : public ProductBody {
   template <class T>
   void run_tiles(const T* x, const T* other, T* out) const {
     const Product& p = product_;
-    const std::int64_t larger = bf16_tiles_ ? 2 : 1;  // what is packed for AMX is used as often
-    const std::int64_t height = tile_extent(p.m) * larger, width = tile_extent(p.n) * larger;
+    const std::int64_t height = tile_extent(p.m), width = tile_extent(p.n);
     const std::int64_t down = (p.m + height - 1) / height, across = (p.n + width - 1) / width;
     const std::int64_t pitch = p.transposed ? p.k : p.n;
     parallel_blocks(
@@ -111,19 +103,10 @@ class FloatBody final : public ProductBody {
                 .out_pitch = static_cast<blasint>(p.n),
                 .transpose = p.transposed ? CblasTrans : CblasNoTrans,
             };
-            if constexpr (std::is_same_v<T, float>) {
-              if (bf16_tiles_) {
-                multiply_bf16_tile(tile);
-                continue;
-              }
-            }
             multiply_tile(tile);
           }
         });
   }
-
-  const bool bf16_tiles_ =
-      product_.operand == Dtype::bf16 && product_.sum == Dtype::f32 && amx::is_available();
 };
 
 /// Integers modulo 2^bits: unsigned arithmetic of at least 32 bits, whose low bits are those of the
@@ -180,6 +163,9 @@ std::unique_ptr<Body> matmul_cpu(const Op& op, const Problem& problem, const Con
   const Product product = resolve(settings, problem.inputs);
   if (is_integer(product.operand))
     return std::make_unique<IntegerBody>(product, settings, problem, context);
+  const bool bf16 = product.operand == Dtype::bf16 && product.sum == Dtype::f32;
+  if (bf16 && !product.empty() && product.k > 0 && amx::is_available())
+    return amx::prepare(product, settings, problem, context);
   return std::make_unique<FloatBody>(product, settings, problem, context);
 }
 

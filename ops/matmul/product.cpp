@@ -169,10 +169,6 @@ void resolve_shapes(Product& p, const Matmul& settings) {
   if (p.n == 1) p.transposed = true;
 }
 
-bool given(const ConstantArray& constant) {
-  return !constant.path.empty() || constant.array.shape() != Dims{0};
-}
-
 constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 expr::Expr converted(expr::Expr x, Dtype via, Dtype to) {
@@ -182,8 +178,12 @@ expr::Expr converted(expr::Expr x, Dtype via, Dtype to) {
 
 }  // namespace
 
+bool is_given(const ConstantArray& other) {
+  return !other.path.empty() || other.array.shape() != Dims{0};
+}
+
 Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs) {
-  const bool constant = given(settings.other);
+  const bool constant = is_given(settings.other);
   FOREBAY_REQUIRE(
       !constant || inputs.size() == 1, invalid,
       "matmul: `other` is given twice, in the settings and as the second input; give one of them.");
@@ -197,6 +197,14 @@ Product resolve(const Matmul& settings, std::span<const ArraySpec> inputs) {
   resolve_shapes(p, settings);
   resolve_dtypes(p, settings);
   return p;
+}
+
+expr::Expr operand_of(const Product& product, const Problem& problem, std::size_t i, Dtype to) {
+  const ArraySpec& spec = problem.inputs[i];
+  const expr::Expr given = problem.prologue.empty()
+                               ? expr::Expr::leaf(static_cast<int>(i), spec.dtype, spec.shape)
+                               : problem.prologue[i];
+  return converted(given, product.operand, to);
 }
 
 Array made_constant(const Array& array, Dtype via, Dtype to, const Context& context) {
@@ -240,12 +248,12 @@ ProductBody::ProductBody(const Product& product, const Matmul& settings, const P
     : product_(product), dtypes_(dtypes_on(context.device().kind, product)) {
   const Product& p = product_;
   if (p.empty() || p.k == 0) return;
-  x_ = operand(0, p.x, problem, context);
-  has_constant_ = forebay::given(settings.other);
+  x_ = operand(0, problem, context);
+  has_constant_ = is_given(settings.other);
   if (has_constant_)
     constant_ = made_constant(settings.other.array, p.operand, dtypes_.taken, context);
   else
-    other_ = operand(1, p.other, problem, context);
+    other_ = operand(1, problem, context);
   if (dtypes_.given != p.out.dtype) {
     const expr::Expr raw = expr::Expr::leaf(0, dtypes_.given, p.out.shape);
     const expr::Expr out = cast(raw, p.out.dtype);
@@ -257,18 +265,16 @@ ProductBody::ProductBody(const Product& product, const Matmul& settings, const P
   }
 }
 
-ProductBody::Operand ProductBody::operand(std::size_t i, const ArraySpec& spec,
-                                          const Problem& problem, const Context& context) const {
-  const expr::Expr given = problem.prologue.empty()
-                               ? expr::Expr::leaf(static_cast<int>(i), spec.dtype, spec.shape)
-                               : problem.prologue[i];
-  const expr::Expr wanted = converted(given, product_.operand, dtypes_.taken);
-  Operand operand{.shape = spec.shape, .source = 0, .make = nullptr};
+ProductBody::Operand ProductBody::operand(std::size_t i, const Problem& problem,
+                                          const Context& context) const {
+  const expr::Expr wanted = operand_of(product_, problem, i, dtypes_.taken);
+  Operand operand{.shape = problem.inputs[i].shape, .source = 0, .make = nullptr};
   if (is_dense_leaf(wanted) && wanted.node()->source >= 0) {
     operand.source = wanted.node()->source;
   } else {
     operand.make = expr::prepare(expr::compile({&wanted, 1}), context);
-    operand.bytes = align(static_cast<std::size_t>(count_of(spec.shape)) * size_of(dtypes_.taken));
+    operand.bytes =
+        align(static_cast<std::size_t>(count_of(operand.shape)) * size_of(dtypes_.taken));
   }
   return operand;
 }

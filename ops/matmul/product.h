@@ -49,6 +49,12 @@ KernelDtypes dtypes_on(DeviceKind device, const Product& product);
 /// pointwise stages before it.
 Fusion product_fuses(const void* settings, const Problem& problem, DeviceKind device);
 
+/// Input `i` with what is fused before it, rounded as the product wants its operands, of dtype `to`.
+expr::Expr operand_of(const Product& product, const Problem& problem, std::size_t i, Dtype to);
+
+/// Whether `other` comes from the settings.
+bool is_given(const ConstantArray& other);
+
 /// The constant on the device of `context`, dense, of dtype `to` after a rounding to `via`, ready for every stream.
 Array made_constant(const Array& array, Dtype via, Dtype to, const Context& context);
 
@@ -79,8 +85,7 @@ class ProductBody : public Body {
     std::unique_ptr<Body> make;  ///< from the step's sources
     std::size_t bytes = 0;       ///< of what it makes
   };
-  Operand operand(std::size_t i, const ArraySpec& spec, const Problem& problem,
-                  const Context& context) const;
+  Operand operand(std::size_t i, const Problem& problem, const Context& context) const;
 
   Array constant_;  ///< other, when it comes from the settings
   bool has_constant_ = false;
