@@ -4,19 +4,22 @@
 
 namespace forebay::expr {
 
-#define FOREBAY_DECLARE_LEVEL(level)                                                              \
-  namespace level {                                                                               \
-  CpuLoop* cast_loop(Opcode opcode, Dtype from, Dtype to);                                        \
-  CpuLoop* arithmetic_loop(Opcode opcode, Dtype operand);                                         \
-  CpuLoop* math_loop(Opcode opcode, Dtype operand);                                               \
-  CpuLoop* compare_loop(Opcode opcode, Dtype operand);                                            \
-  CpuLoop* complex_loop(Opcode opcode, Dtype operand);                                            \
-  CpuLoop* random_loop(Opcode opcode, Dtype operand);                                             \
-  CpuCopy* gather_loop(std::size_t size);                                                         \
-  CpuCopy* scatter_loop(std::size_t size);                                                        \
-  const CpuLevel kLevel{#level, gather_loop, scatter_loop,                                        \
-                        find<cast_loop, compare_loop, arithmetic_loop, math_loop, complex_loop,   \
-                             random_loop>};                                                       \
+#define FOREBAY_DECLARE_LEVEL(level)                                                            \
+  namespace level {                                                                             \
+  CpuLoop* cast_loop(Opcode opcode, Dtype from, Dtype to);                                      \
+  CpuLoop* arithmetic_loop(Opcode opcode, Dtype operand);                                       \
+  CpuLoop* math_loop(Opcode opcode, Dtype operand);                                             \
+  CpuLoop* compare_loop(Opcode opcode, Dtype operand);                                          \
+  CpuLoop* complex_loop(Opcode opcode, Dtype operand);                                          \
+  CpuLoop* complex_product_loop(Opcode opcode, Dtype operand);                                  \
+  CpuLoop* random_loop(Opcode opcode, Dtype operand);                                           \
+  CpuLoop* loop_of_two(Opcode first, Opcode second, Dtype dtype);                               \
+  CpuCopy* gather_loop(std::size_t size);                                                       \
+  CpuCopy* scatter_loop(std::size_t size);                                                      \
+  const CpuLevel kLevel{#level, gather_loop, scatter_loop,                                      \
+                        find<cast_loop, compare_loop, arithmetic_loop, math_loop, complex_loop, \
+                             complex_product_loop, random_loop>,                                \
+                        loop_of_two};                                                           \
   }
 
 namespace {

@@ -17,6 +17,8 @@ struct CpuLevel {
   /// The loop for `opcode` with operands of `operand` (for select: of the last two), which the
   /// checks of the language let through. Leaf and constant have none.
   CpuLoop* (*loop)(Opcode opcode, Dtype operand, Dtype result);
+  /// One loop for two instructions of `dtype`, second(first(a, b), c); null where there is none.
+  CpuLoop* (*loop_of_two)(Opcode first, Opcode second, Dtype dtype);
 };
 
 /// Those that this machine runs, lowest first.

@@ -31,14 +31,17 @@ std::vector<std::byte> plain_numbers(Dtype dtype, std::uint64_t seed) {
   return bytes;
 }
 
+/// Its first element, of `size` bytes, everywhere.
+void make_uniform(std::vector<std::byte>& operand, std::size_t size) {
+  for (std::size_t i = size; i < operand.size(); ++i)
+    operand[i] = operand[i - size];
+}
+
 /// `size` is that of an element; `uniform`: the second operand is its first element everywhere.
 Array run(CpuLoop* loop, std::array<std::vector<std::byte>, 3> operands, Dtype result,
           std::size_t size, bool uniform) {
   const Array out = kit::generate({kCount}, result, [](std::int64_t) { return 0; });
-  if (uniform) {
-    for (std::size_t i = size; i < operands[1].size(); ++i)
-      operands[1][i] = operands[1][i - size];
-  }
+  if (uniform) make_uniform(operands[1], size);
   Operand given[3];
   for (std::size_t k = 0; k < 3; ++k)
     given[k] = {operands[k].data(), uniform && k == 1};
@@ -139,6 +142,78 @@ void expect_exact_quotients() {
 TEST(CpuLevelsTest, DivideByOneNumberToTheLastBit) {
   expect_exact_quotients<float>();
   expect_exact_quotients<double>();
+}
+
+/// One loop for two instructions gives the bits of one after the other.
+template <class T>
+void expect_same_in_one(Opcode first, Opcode second) {
+  const Dtype dtype = dtype_of<T>;
+  using Limits = std::numeric_limits<T>;
+  const std::vector<T> special{T(-0.5),
+                               T(0.5),
+                               T(0),
+                               T(-0.0),
+                               Limits::max(),
+                               Limits::denorm_min(),
+                               Limits::infinity(),
+                               Limits::quiet_NaN()};
+  const auto bytes_of = [](std::vector<T> values) {
+    values.resize(static_cast<std::size_t>(kCount), values[0]);
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  };
+  std::vector<std::array<std::vector<std::byte>, 3>> cases{
+      {random_bits(1), random_bits(2), random_bits(3)},
+      {plain_numbers(dtype, 1), plain_numbers(dtype, 2), plain_numbers(dtype, 3)}};
+  for (T b : special) {
+    for (T c : special) {
+      std::vector<T> x = special;
+      for (T value : special)
+        x.push_back(-value);
+      cases.push_back({bytes_of(x), bytes_of({b}), bytes_of({c})});
+    }
+  }
+  const CpuLevel& base = cpu_levels().front();
+  for (auto& operands : cases) {
+    for (int uniform = 0; uniform < 4; ++uniform) {  // a bit for each of b and c
+      std::array<std::vector<std::byte>, 3> given = operands;
+      Operand abc[3] = {{given[0].data(), false}, {}, {}};
+      for (std::size_t k = 1; k < 3; ++k) {
+        const bool is_uniform = (uniform >> (k - 1) & 1) != 0;
+        if (is_uniform) make_uniform(given[k], sizeof(T));
+        abc[k] = {given[k].data(), is_uniform};
+      }
+      const auto zeros = [&] {
+        return kit::generate({kCount}, dtype, [](std::int64_t) { return 0; });
+      };
+      const Array between = zeros(), want = zeros();
+      base.loop(first, dtype, dtype)(between.data(), abc, kCount);
+      const Operand then[2] = {{between.data(), false}, abc[2]};
+      base.loop(second, dtype, dtype)(want.data(), then, kCount);
+      for (const CpuLevel& level : cpu_levels()) {
+        const Array got = zeros();
+        CpuLoop* const both = level.loop_of_two(first, second, dtype);
+        ASSERT_NE(both, nullptr);
+        both(got.data(), abc, kCount);
+        ASSERT_TRUE(kit::same_bits(got, want))
+            << info(first).name << ", " << info(second).name << " " << name_of(dtype) << ", "
+            << level.name << ", uniform " << uniform;
+      }
+    }
+  }
+}
+
+TEST(CpuLevelsTest, TwoInstructionsInOneLoopGiveTheSameBits) {
+  for (const auto& [first, second] :
+       {std::pair{Opcode::sub, Opcode::div}, std::pair{Opcode::maximum, Opcode::minimum},
+        std::pair{Opcode::mul, Opcode::add}}) {
+    expect_same_in_one<float>(first, second);
+    expect_same_in_one<double>(first, second);
+    EXPECT_EQ(cpu_level().loop_of_two(first, second, Dtype::bf16), nullptr)
+        << "what is between is rounded";
+  }
+  EXPECT_EQ(cpu_level().loop_of_two(Opcode::div, Opcode::sub, Dtype::f32), nullptr);
 }
 
 TEST(CpuLevelsTest, CopyRowsOfEveryStride) {

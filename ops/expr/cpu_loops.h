@@ -41,7 +41,11 @@ CpuLoop* arithmetic_loop(Opcode opcode, Dtype operand);
 CpuLoop* math_loop(Opcode opcode, Dtype operand);
 CpuLoop* compare_loop(Opcode opcode, Dtype operand);
 CpuLoop* complex_loop(Opcode opcode, Dtype operand);
+CpuLoop* complex_product_loop(Opcode opcode, Dtype operand);
 CpuLoop* random_loop(Opcode opcode, Dtype operand);
+/// Two instructions in one loop of operands a, b and c of `dtype`: second(first(a, b), c), the same
+/// bits. Null where there is none.
+CpuLoop* loop_of_two(Opcode first, Opcode second, Dtype dtype);
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 CpuCopy* gather_loop(std::size_t size);
 CpuCopy* scatter_loop(std::size_t size);

@@ -126,24 +126,64 @@ struct Maximum {
   }
 };
 
-/// By a divisor that is the same everywhere there is a faster way.
-template <class T>
+/// G{}(F{}(a, b), c) of floats that need no conversion.
+template <class T, class F, class G>
+void pair_loop(void* out, const Operand* operands, std::int64_t n) {
+  for_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    T* __restrict to = static_cast<T*>(out) + first;
+    const T* __restrict x = at<T>(operands[0], first);
+    const T* __restrict y = at<T>(operands[1], first);
+    const T* __restrict z = at<T>(operands[2], first);
+    for (std::int64_t i = 0; i < count; ++i)
+      to[i] = G{}(F{}(x[i], y[i]), z[i]);
+  });
+}
+
+/// a / b, or (a - b) / c. By a divisor that is the same everywhere there is a faster way.
+template <class T, bool kSubtracts>
 void divide_loop(void* out, const Operand* operands, std::int64_t n) {
   using Real = InChunk<T>;
-  const Operand& divisors = operands[1];
-  const Divisor<Real> divisor(divisors.uniform ? load(*at<T>(divisors, 0)) : Real(1));
-  if (!divisors.uniform || !divisor.is_usable()) return loop2<T, T, Div>(out, operands, n);
+  const Operand& divisors = operands[kSubtracts ? 2 : 1];
+  const Real y = divisors.uniform ? load(*at<T>(divisors, 0)) : Real(1);
+  const Divisor<Real> divisor(y);
+  if (!divisors.uniform || !divisor.is_usable()) {
+    if constexpr (kSubtracts)
+      return pair_loop<T, Sub, Div>(out, operands, n);
+    else
+      return loop2<T, T, Div>(out, operands, n);
+  }
   for_chunks(n, [&](std::int64_t first, std::int64_t count) {
     const Chunk<T> a(operands[0], first, count);
     ResultChunk<T> result(out, first);
     Real* __restrict to = result.data();
     const Real* __restrict x = a.data();
-    if (!divisor.divide(x, to, count)) {
-      const Real y = load(*at<T>(divisors, 0));
+    const auto numerator = [&](std::int64_t i) {
+      if constexpr (kSubtracts)
+        return x[i] - at<T>(operands[1], first)[i];
+      else
+        return x[i];
+    };
+    if (!divisor.divide(numerator, to, count)) {
       for (std::int64_t i = 0; i < count; ++i)
-        to[i] = x[i] / y;
+        to[i] = numerator(i) / y;
     }
     result.finish(count);
+  });
+}
+
+/// minimum(maximum(a, b), c). Between numbers it takes half of the instructions.
+template <class T>
+void clip_loop(void* out, const Operand* operands, std::int64_t n) {
+  const T low = *at<T>(operands[1], 0), high = *at<T>(operands[2], 0);
+  if (!operands[1].uniform || !operands[2].uniform || low != low || high != high)
+    return pair_loop<T, Maximum, Minimum>(out, operands, n);
+  for_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    T* __restrict to = static_cast<T*>(out) + first;
+    const T* __restrict x = at<T>(operands[0], first);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T larger = low >= x[i] ? low : x[i];
+      to[i] = high <= larger ? high : larger;
+    }
   });
 }
 
@@ -172,7 +212,7 @@ CpuLoop* loop_of(Opcode opcode) {
       case Opcode::mul:
         return loop2<T, T, Mul>;
       case Opcode::div:
-        if constexpr (std::is_floating_point_v<InChunk<T>>) return divide_loop<T>;
+        if constexpr (std::is_floating_point_v<InChunk<T>>) return divide_loop<T, false>;
         return loop2<T, T, Div>;
       case Opcode::pow:
         if constexpr (std::is_integral_v<T>) return loop2<T, T, IntegerPow>;
@@ -184,7 +224,21 @@ CpuLoop* loop_of(Opcode opcode) {
   return nullptr;
 }
 
+template <class T>
+CpuLoop* pair_of(Opcode first, Opcode second) {
+  if (first == Opcode::sub && second == Opcode::div) return divide_loop<T, true>;
+  if (first == Opcode::maximum && second == Opcode::minimum) return clip_loop<T>;
+  if (first == Opcode::mul && second == Opcode::add) return pair_loop<T, Mul, Add>;
+  return nullptr;
+}
+
 }  // namespace
+
+CpuLoop* loop_of_two(Opcode first, Opcode second, Dtype dtype) {
+  if (dtype == Dtype::f32) return pair_of<float>(first, second);
+  if (dtype == Dtype::f64) return pair_of<double>(first, second);
+  return nullptr;
+}
 
 CpuLoop* arithmetic_loop(Opcode opcode, Dtype operand) {
   CpuLoop* loop = nullptr;

@@ -2,8 +2,7 @@
 
 #include <forebay/ops/expr/cpu_loops.h>
 
-// Complex arithmetic by the plain formulas, the same on every device (the library's own `*` and `/`
-// add recoveries of infinities).
+// Complex numbers part by part; their products and quotients have a file of their own.
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
@@ -19,28 +18,6 @@ struct Sub {
     return C(a.real() - b.real(), a.imag() - b.imag());
   }
 };
-struct Mul {
-  template <class C>
-  C operator()(C a, C b) const {
-    return C(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
-  }
-};
-/// Smith's, as NumPy's: by the larger part of the divisor, so that its square cannot overflow.
-struct Div {
-  template <class C>
-  C operator()(C a, C b) const {
-    using R = typename C::value_type;
-    const R re = std::abs(b.real()), im = std::abs(b.imag());
-    if (re == 0 && im == 0) return C(a.real() / re, a.imag() / im);
-    if (re >= im) {
-      const R ratio = b.imag() / b.real(), scale = 1 / (b.real() + b.imag() * ratio);
-      return C((a.real() + a.imag() * ratio) * scale, (a.imag() - a.real() * ratio) * scale);
-    }
-    const R ratio = b.real() / b.imag(), scale = 1 / (b.imag() + b.real() * ratio);
-    return C((a.real() * ratio + a.imag()) * scale, (a.imag() * ratio - a.real()) * scale);
-  }
-};
-
 struct Neg {
   template <class C>
   C operator()(C a) const {
@@ -83,30 +60,64 @@ struct Abs {
   double operator()(std::complex<double> a) const { return std::hypot(a.real(), a.imag()); }
 };
 
+// Read and written as pairs of real numbers, which become vector code; as structures they do not.
+template <class C>
+using Part = typename C::value_type;
+
+template <class C>
+C pair_at(const Part<C>* x, std::int64_t i) {
+  return C(x[2 * i], x[2 * i + 1]);
+}
+template <class R>
+void put(R* to, std::int64_t i, R value) {
+  to[i] = value;
+}
+template <class R>
+void put(R* to, std::int64_t i, std::complex<R> value) {
+  to[2 * i] = value.real();
+  to[2 * i + 1] = value.imag();
+}
+
+template <class C, class F>
+void complex_loop1(void* out, const Operand* operands, std::int64_t n) {
+  using Result = decltype(F{}(C{}));
+  for_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    auto* __restrict to = reinterpret_cast<Part<C>*>(static_cast<Result*>(out) + first);
+    const auto* __restrict x = reinterpret_cast<const Part<C>*>(at<C>(operands[0], first));
+    for (std::int64_t i = 0; i < count; ++i)
+      put(to, i, F{}(pair_at<C>(x, i)));
+  });
+}
+template <class C, class F>
+void complex_loop2(void* out, const Operand* operands, std::int64_t n) {
+  for_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    auto* __restrict to = reinterpret_cast<Part<C>*>(static_cast<C*>(out) + first);
+    const auto* __restrict x = reinterpret_cast<const Part<C>*>(at<C>(operands[0], first));
+    const auto* __restrict y = reinterpret_cast<const Part<C>*>(at<C>(operands[1], first));
+    for (std::int64_t i = 0; i < count; ++i)
+      put(to, i, F{}(pair_at<C>(x, i), pair_at<C>(y, i)));
+  });
+}
+
 template <class C>
 CpuLoop* loop_of(Opcode opcode) {
-  using R = typename C::value_type;
   switch (opcode) {
     case Opcode::add:
-      return loop2<C, C, Add>;
+      return complex_loop2<C, Add>;
     case Opcode::sub:
-      return loop2<C, C, Sub>;
-    case Opcode::mul:
-      return loop2<C, C, Mul>;
-    case Opcode::div:
-      return loop2<C, C, Div>;
+      return complex_loop2<C, Sub>;
     case Opcode::neg:
-      return loop1<C, C, Neg>;
+      return complex_loop1<C, Neg>;
     case Opcode::conj:
-      return loop1<C, C, Conj>;
+      return complex_loop1<C, Conj>;
     case Opcode::abs:
-      return loop1<R, C, Abs>;
+      return complex_loop1<C, Abs>;
     case Opcode::real:
-      return loop1<R, C, Real>;
+      return complex_loop1<C, Real>;
     case Opcode::imag:
-      return loop1<R, C, Imag>;
+      return complex_loop1<C, Imag>;
     case Opcode::norm:
-      return loop1<R, C, Norm>;
+      return complex_loop1<C, Norm>;
     default:
       return nullptr;
   }

@@ -31,19 +31,21 @@ class Divisor {
     return kFast && divisor_ >= power(-kMost / 2) && divisor_ <= power(kMost / 2);
   }
 
-  /// False when an element is outside of what is allowed: then nothing in `out` is right. Zero is
-  /// inside, with its sign.
-  bool divide(const T* __restrict x, T* __restrict out, std::int64_t n) const {
+  /// out[i] = numerator(i) / divisor. False when a numerator is outside of what is allowed: then
+  /// nothing in `out` is right. Zero is inside, with its sign.
+  template <class Numerator>
+  bool divide(const Numerator& numerator, T* __restrict out, std::int64_t n) const {
     using Bits = typename Format<T>::Bits;
     constexpr Bits kSign = std::bit_cast<Bits>(T(-0.0));
     const Bits low = std::bit_cast<Bits>(power(-kMost)), high = std::bit_cast<Bits>(power(kMost));
     Bits least = high, most = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-      const Bits bits = std::bit_cast<Bits>(x[i]) & ~kSign;
+      const T x = numerator(i);
+      const Bits bits = std::bit_cast<Bits>(x) & ~kSign;
       most = bits > most ? bits : most;
       least = bits - 1 < least ? bits - 1 : least;  // zero becomes the largest number
-      const T quotient = fma(x[i], high_, x[i] * low_);
-      const T excess = fma(quotient, divisor_, -x[i]);
+      const T quotient = fma(x, high_, x * low_);
+      const T excess = fma(quotient, divisor_, -x);
       out[i] = fma(-excess, high_, quotient);
     }
     return most <= high && least >= low - 1;

@@ -116,6 +116,30 @@ DEVICE_TEST(ExecuteTest, BroadcastsRowsColumnsAndScalars) {
   }
 }
 
+/// What could be one loop with the instruction behind it has another reader.
+DEVICE_TEST(ExecuteTest, KeepsValuesThatAreReadTwice) {
+  const Context context = kit::context(device());
+  const Array x = kit::random({3, 1025}, Dtype::f32, 5);
+  const auto number = [](double value) { return Expr::constant(value, Dtype::f32); };
+  const auto done = [&](const Expr& expression, const Array& source) {
+    return run(expression, {source}, context);
+  };
+  const Expr leaf = leaf_like(0, x);
+  const Expr centred = leaf - number(0.3), raised = maximum(leaf, number(0.1));
+  const Expr outputs[] = {centred, centred / number(7), minimum(raised, number(0.9)) * raised};
+  const std::shared_ptr<Body> body = prepare(compile(outputs), context);
+  const std::vector<Array> results{Array::empty(x.shape(), Dtype::f32, context),
+                                   Array::empty(x.shape(), Dtype::f32, context),
+                                   Array::empty(x.shape(), Dtype::f32, context)};
+  run_body(*body, {kit::to_device(x, context).view()}, views_of(results), context);
+  const Array first = done(centred, x), second = done(raised, x);
+  EXPECT_TRUE(kit::same_bits(kit::to_host(results[0], context), first));
+  EXPECT_TRUE(kit::same_bits(kit::to_host(results[1], context), done(leaf / number(7), first)));
+  const Array limited = done(minimum(leaf, number(0.9)), second);
+  EXPECT_TRUE(kit::same_bits(kit::to_host(results[2], context),
+                             run(leaf * leaf_like(1, x), {limited, second}, context)));
+}
+
 DEVICE_TEST(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
   const Context context = kit::context(device());
   const Array x = kit::random({30, 70}, Dtype::f32, 1);

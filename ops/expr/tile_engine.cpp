@@ -77,13 +77,45 @@ void TileEngine::leaf_addresses(std::span<const ArrayView> sources,
 void TileEngine::choose_loops() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Program::Instruction& instruction = program_.code[i];
-    steps_[i].size = static_cast<std::int64_t>(size_of(instruction.dtype));
-    steps_[i].operands = info(instruction.opcode).operands;
-    if (steps_[i].operands == 0) continue;
-    ++loops_;
-    const int last = instruction.args[steps_[i].operands - 1];
-    steps_[i].loop = level_->loop(
+    Step& step = steps_[i];
+    step.size = static_cast<std::int64_t>(size_of(instruction.dtype));
+    step.operands = info(instruction.opcode).operands;
+    if (step.operands == 0) continue;
+    std::copy_n(std::begin(instruction.args), step.operands, step.args.begin());
+    const int last = step.args[static_cast<std::size_t>(step.operands) - 1];
+    step.loop = level_->loop(
         instruction.opcode, program_.code[static_cast<std::size_t>(last)].dtype, instruction.dtype);
+  }
+  join_pairs();
+  loops_ = std::count_if(steps_.begin(), steps_.end(),
+                         [](const Step& step) { return step.loop != nullptr; });
+}
+
+/// An instruction whose value only the first operand of another one reads becomes part of it, where
+/// there is a loop for both: one pass over the tile less.
+void TileEngine::join_pairs() {
+  std::vector<int> uses(steps_.size(), 0);
+  for (const Step& step : steps_) {
+    for (int k = 0; k < step.operands; ++k)
+      ++uses[static_cast<std::size_t>(step.args[static_cast<std::size_t>(k)])];
+  }
+  for (int output : program_.outputs)
+    ++uses[static_cast<std::size_t>(output)];
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    Step& second = steps_[i];
+    if (second.operands != 2) continue;
+    const auto before = static_cast<std::size_t>(second.args[0]);
+    Step& first = steps_[before];
+    if (first.loop == nullptr || first.operands != 2 || uses[before] != 1) continue;
+    CpuLoop* const both = level_->loop_of_two(program_.code[before].opcode, program_.code[i].opcode,
+                                              program_.code[i].dtype);
+    if (both == nullptr) continue;
+    second = {.loop = both,
+              .operands = 3,
+              .args = {first.args[0], first.args[1], second.args[1]},
+              .size = second.size};
+    first.loop = nullptr;
+    first.operands = 0;
   }
 }
 
@@ -92,9 +124,8 @@ void TileEngine::place_buffers() {
   const std::size_t count = steps_.size();
   std::vector<std::size_t> last_use(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    for (int arg : program_.code[i].args) {
-      if (arg >= 0) last_use[static_cast<std::size_t>(arg)] = i;
-    }
+    for (int k = 0; k < steps_[i].operands; ++k)
+      last_use[static_cast<std::size_t>(steps_[i].args[static_cast<std::size_t>(k)])] = i;
   }
   for (int output : program_.outputs)
     last_use[static_cast<std::size_t>(output)] = count;
@@ -108,7 +139,7 @@ void TileEngine::place_buffers() {
   std::size_t element_bytes = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Program::Instruction& instruction = program_.code[i];
-    if (instruction.opcode == Opcode::constant) continue;
+    if (!has_buffer(i)) continue;
     const std::size_t size = size_of(instruction.dtype);
     auto slot = std::find_if(slots.begin(), slots.end(),
                              [&](const Slot& s) { return s.size == size && s.free_after < i; });
@@ -130,8 +161,12 @@ void TileEngine::place_buffers() {
     tile_memory_ += slot.size * static_cast<std::size_t>(capacity_) + kStagger;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (program_.code[i].opcode != Opcode::constant) steps_[i].buffer = starts[slot_of[i]];
+    if (has_buffer(i)) steps_[i].buffer = starts[slot_of[i]];
   }
+}
+
+bool TileEngine::has_buffer(std::size_t i) const {
+  return steps_[i].loop != nullptr || program_.code[i].opcode == Opcode::leaf;
 }
 
 void TileEngine::fill_constants() {
@@ -263,10 +298,11 @@ void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
                              work.memory.get() + step.buffer, work);
       continue;
     }
+    if (step.loop == nullptr) continue;
     Operand operands[3];
     bool uniform = true;
     for (int k = 0; k < step.operands; ++k) {
-      operands[k] = values[static_cast<std::size_t>(instruction.args[k])];
+      operands[k] = values[static_cast<std::size_t>(step.args[static_cast<std::size_t>(k)])];
       uniform &= operands[k].uniform;
     }
     std::byte* target = uniform ? nullptr : target_in_output(tile, static_cast<int>(i));

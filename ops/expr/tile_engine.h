@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -82,9 +83,10 @@ class TileEngine {
  private:
   /// One instruction: its loop, and where its buffer begins.
   struct Step {
-    CpuLoop* loop = nullptr;  ///< null for leaves and constants
+    CpuLoop* loop = nullptr;  ///< null for leaves, constants and what is part of a later loop
     int operands = 0;
-    std::int64_t size = 0;   ///< bytes of an element of the result
+    std::array<int, 3> args{};  ///< instructions
+    std::int64_t size = 0;      ///< bytes of an element of the result
     std::size_t buffer = 0;  ///< bytes from the start of the tile's memory (constants: of theirs)
   };
   struct Free {
@@ -98,7 +100,9 @@ class TileEngine {
   static Workspace& workspace();
   void prepare(Workspace& work) const;
   void choose_loops();
+  void join_pairs();
   void place_buffers();
+  bool has_buffer(std::size_t i) const;
   void fill_constants();
   void expand_periodic(const Traversal& traversal, std::span<const std::byte* const> leaves,
                        Workspace& work) const;

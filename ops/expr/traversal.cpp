@@ -50,10 +50,9 @@ Traversal::Array in_row(const LoopNest& nest, const Dims& strides) {
 
 // Tiles are as short as the calls allow: the shorter, the better the next tile's lines arrive while
 // one is computed.
-constexpr std::int64_t kTileBytes = 4 << 10;  // of the widest leaf; half of it with few loops
-constexpr std::int64_t kFewLoops = 4;
-constexpr std::int64_t kLine = 64;       // bytes of a cache line
-constexpr std::int64_t kMinColumns = 8;  // elements of a row that make blocks
+constexpr std::int64_t kTileBytes = 4 << 10;  // of the widest leaf
+constexpr std::int64_t kLine = 64;            // bytes of a cache line
+constexpr std::int64_t kMinColumns = 8;       // elements of a row that make blocks
 
 /// The axis that an array lies along whose neighbours on the last axis are in cache lines
 /// of their own.
@@ -86,9 +85,7 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
   const auto is_strided = [](const Traversal::Array& array) {
     return array.access == Access::strided;
   };
-  const auto is_index = [](const Traversal::Array& array) {
-    return array.access == Access::index;
-  };
+  const auto is_index = [](const Traversal::Array& array) { return array.access == Access::index; };
   if (nest.shape[nest.shape.rank - 1] >= kMinRow &&
       (std::any_of(result.leaves.begin(), result.leaves.end(), is_index) ||
        std::any_of(result.leaves.begin(), result.leaves.end(), is_strided) ||
@@ -103,8 +100,7 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
     if (leaf.access == Access::direct || leaf.access == Access::strided)
       bytes = std::max(bytes, leaf.size);
   }
-  const std::int64_t wanted = loops_ <= kFewLoops ? kTileBytes / 2 : kTileBytes;
-  result.tile = std::clamp(wanted / bytes / kChunk * kChunk, kMinTile, capacity_);
+  result.tile = std::clamp(kTileBytes / bytes / kChunk * kChunk, kMinTile, capacity_);
   for (Traversal::Array& leaf : result.leaves) {
     leaf.room = result.room;
     if (leaf.access == Access::periodic)
