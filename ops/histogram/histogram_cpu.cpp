@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 #include <forebay/array/dispatch.h>
@@ -48,18 +49,17 @@ struct Extremes {
   }
 };
 
-/// Counts in `Copies` rows of counters in turn, so that an addition does not wait for the one
-/// before it, to the same counter.
+/// Counts in `Copies` counters a bin in turn, so that an addition does not wait for the one before it,
+/// to the same counter.
 template <int Copies, class Index>
-void count_in_turn(const Index* found, std::int64_t n, std::uint32_t* counters,
-                   std::int64_t pitch) {
+void count_in_turn(const Index* found, std::int64_t n, std::uint32_t* counters) {
   std::int64_t i = 0;
   for (; i + Copies <= n; i += Copies) {
     for (int copy = 0; copy < Copies; ++copy)
-      ++counters[copy * pitch + found[i + copy]];
+      ++counters[std::size_t{found[i + copy]} * Copies + static_cast<std::size_t>(copy)];
   }
   for (; i < n; ++i)
-    ++counters[found[i]];
+    ++counters[std::size_t{found[i]} * Copies];
 }
 
 /// What runs of one body share: where the data are, and the edges.
@@ -255,14 +255,13 @@ class HistogramCpu final : public Body {
     std::array<std::uint32_t, kCopies * kValues> values{};
     units_.for_tiles(unit, [&](std::int64_t offset, std::int64_t rows) {
       const void* x = load_x_.load(job.inputs, offset, rows, room.data());
-      count_in_turn<kCopies>(static_cast<const std::uint8_t*>(x), rows, values.data(), kValues);
+      count_in_turn<kCopies>(static_cast<const std::uint8_t*>(x), rows, values.data());
     });
     for (std::size_t i = 0; i < values.size(); ++i)
-      counters[table_[i % kValues]] += values[i];
+      counters[table_[i / kCopies] * copies_] += values[i];
   }
 
-  /// Counts of a unit, for each of its columns one for each bin and one for what is ignored, in one
-  /// of `copies_` rows.
+  /// Counts of a unit: for each of its columns `copies_` for each bin and for what is ignored.
   void count_unit(const Unit& unit, const Job<E>& job, std::uint32_t* counters) const {
     if (!table_.empty() && unit.columns == 1 && unit.last - unit.first >= kCountedValues)
       return count_values(unit, job, counters);
@@ -274,8 +273,8 @@ class HistogramCpu final : public Body {
       const void* x = load_x_.load(job.inputs, offset, n, room.data());
       for_found(unit, job, shared, x, n,
                 [&](const std::uint32_t* found, std::int64_t, std::int64_t count) {
-                  if (copies_ == 8) return count_in_turn<8>(found, count, counters, pitch);
-                  if (copies_ == 4) return count_in_turn<4>(found, count, counters, pitch);
+                  if (copies_ == 8) return count_in_turn<8>(found, count, counters);
+                  if (copies_ == 4) return count_in_turn<4>(found, count, counters);
                   for (std::int64_t i = 0; i < count; i += unit.columns) {
                     for (std::int64_t c = 0; c < unit.columns; ++c)
                       ++counters[c * pitch + found[i + c]];
@@ -323,9 +322,9 @@ class HistogramCpu final : public Body {
     std::array<std::uint32_t, kCachedCounters> counters;
     std::fill_n(counters.data(), copies_ * row, 0U);
     count_unit(unit, job, counters.data());
-    for (std::int64_t copy = 1; copy < copies_; ++copy) {
-      for (std::int64_t i = 0; i < row; ++i)
-        counters[static_cast<std::size_t>(i)] += counters[static_cast<std::size_t>(copy * row + i)];
+    for (std::int64_t i = 0; copies_ > 1 && i < row; ++i) {
+      const auto first = counters.begin() + i * copies_;
+      counters[static_cast<std::size_t>(i)] = std::accumulate(first, first + copies_, 0U);
     }
     total(counters.data());
   }
@@ -399,7 +398,7 @@ class HistogramCpu final : public Body {
   Dtype x_;
   CpuUnits units_;
   std::int64_t copies_ =
-      0;  ///< rows of a unit's counters, which the stack has room for; 0: they are in the scratch
+      0;  ///< of a unit's counters, which the stack has room for; 0: they are in the scratch
   std::vector<E> edges_;  ///< those known without the data
   std::vector<std::uint32_t> table_;
   expr::Tile load_x_;
