@@ -14,7 +14,9 @@ namespace forebay {
 namespace {
 
 constexpr std::int64_t kThreads = 256, kItems = 4;  // as in sample_move.cu
-constexpr std::int64_t kMostPack = 8;
+constexpr std::int64_t kMostPack = 8;               // elements
+constexpr std::int64_t kPackBytes = 16;             // of narrow ones
+constexpr std::int64_t kMostRun = 4;                // channels of a pixel
 
 /// As in sample_move.cu.
 struct Move {
@@ -25,7 +27,7 @@ struct Move {
   Axis axes[SampleMove::kMaxAxes];
   std::int64_t rank, inner, in_elements, out_elements;
   std::uint64_t sequence;
-  std::int64_t blocks;
+  std::int64_t blocks, total;
   expr::Divisor by_line{1, false}, by_inner{1, false};
 };
 
@@ -39,9 +41,14 @@ class MoveCuda final : public Body {
         store_(expr::device_store("store_out", problem.store(), context)) {
     std::tie(ids_, position_) = draw_sources(problem);
     const std::int64_t line = move.line().out * move.inner;
-    std::int64_t pack = kMostPack;
+    const auto widest = static_cast<std::int64_t>(
+        std::max(size_of(problem.inputs[0].dtype), size_of(problem.stored().dtype)));
+    std::int64_t pack = std::max(kMostPack, kPackBytes / widest);
     while (pack > 1 && line % pack != 0)
       pack /= 2;
+    const std::int64_t run = move.inner % pack == 0   ? pack
+                             : move.inner <= kMostRun ? move.inner
+                                                      : 0;
     std::int64_t reach = std::max(move.in_elements, move.out_elements);
     for (std::int64_t k = 0; k < move.rank; ++k)  // places beyond the ends, too
       reach = std::max(
@@ -58,6 +65,7 @@ class MoveCuda final : public Body {
     q_.out_elements = move.out_elements;
     q_.sequence = move.sequence;
     q_.blocks = ceil_div(move.out_elements / pack, kThreads * kItems);
+    q_.total = move.samples * move.in_elements;
     q_.by_line = divisor(line);
     q_.by_inner = divisor(move.inner);
     blocks_ = move.samples * q_.blocks;
@@ -65,11 +73,12 @@ class MoveCuda final : public Body {
         blocks_ <= INT32_MAX, unsupported,
         "{} samples of {} elements are more than one launch moves; use smaller batches.",
         move.samples, move.out_elements);
-    kernel_ = cuda::load_kernel(
-        {"move_samples",
-         expr::kPackText + load_.text + store_.text + embedded::sample_move_cu,
-         {fmt::format("-DINDEX={}", wide ? "i64" : "i32"), fmt::format("-DPACK={}", pack)}},
-        context.device());
+    kernel_ =
+        cuda::load_kernel({"move_samples",
+                           expr::kPackText + load_.text + store_.text + embedded::sample_move_cu,
+                           {fmt::format("-DINDEX={}", wide ? "i64" : "i32"),
+                            fmt::format("-DPACK={}", pack), fmt::format("-DRUN={}", run)}},
+                          context.device());
   }
 
   void run(std::span<const ArrayView> inputs, std::span<const ArrayView> outputs,

@@ -58,6 +58,7 @@ class Generator {
       put();
     } else {
       at();
+      pack_from();
     }
     line("}};");
   }
@@ -378,6 +379,23 @@ class Generator {
                      : fmt::format("load_pack<N>(x{} + p * N, together)", i);
         },
         [&](std::size_t i) { return flat_leaf(i, "p * N + k"); });
+  }
+  void pack_from() {
+    line("  static constexpr bool kLoose = {};", flat_);
+    line("  template <int N>\n  Pack<Value, N> pack_from(i64 i) const {{");
+    const auto is_loaded = [&](std::size_t i) { return !is_scalar(i) && !is_index(i); };
+    for (std::size_t i = 0; flat_ && i < leaf_count(); ++i) {
+      if (is_loaded(i)) line("    const auto x{0}_pack = load_loose<N>(x{0} + i);", i);
+    }
+    line("    Pack<Value, N> values;");
+    if (flat_) {
+      elements("    ", "values", element_call("", [&](std::size_t i) {
+                 return is_loaded(i) ? fmt::format("x{}_pack.at[k]", i) : flat_leaf(i, "i + k");
+               }));
+    } else {
+      line("#pragma unroll\n    for (int k = 0; k < N; ++k) values.at[k] = at(i + k);");
+    }
+    line("    return values;\n  }}");
   }
   void places_of_pack() {
     line("    const Index i = Index(p * N), r = by_columns.quotient(i);");

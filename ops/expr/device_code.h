@@ -21,6 +21,8 @@ namespace forebay::expr {
 ///       using Value = f32;                       // what the program gives
 ///       Value at(i64 i) const;                   // element i of the dense array that it stands for
 ///       template <int N> Pack<Value, N> pack(i64 p) const;   // elements p * N .. p * N + N - 1
+///       template <int N> Pack<Value, N> pack_from(i64 i) const;  // elements i .. i + N - 1
+///       static constexpr bool kLoose;            // whether pack_from is better than N times `at`
 ///       Row row(i64 r) const;                    // row r: the last axis, at a fixed index of the others
 ///       struct Row {
 ///         Value at(i64 column) const;
@@ -42,7 +44,7 @@ namespace forebay::expr {
 ///     };
 ///
 /// `pack` and `put_pack` are accesses of up to 16 bytes where every address and pitch of this launch allows them, else
-/// N single ones: always right. (A loop may ask once: in a copy whose `whole` is a constant, nothing is asked.) at(i) on
+/// N single ones: always right. `pack_from` reads bytes and halves by whole words, wherever they lie. (A loop may ask once: in a copy whose `whole` is a constant, nothing is asked.) at(i) on
 /// strided leaves divides; rows divide once a row. `Pack<T, N>` is in the text (once, however many structs are made:
 /// `kPackText`). The index arithmetic is 32-bit where all offsets fit.
 struct DeviceCode {

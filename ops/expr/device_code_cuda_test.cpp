@@ -16,7 +16,8 @@ namespace {
 Program program_of(const Expr& expression) { return compile(std::array{expression}); }
 Expr number(double value, Dtype dtype = Dtype::f32) { return Expr::constant(value, dtype); }
 
-/// Each element read and written by the ways that there are: 0 at and put, 1 by rows, 2 by packs, 3 by packs of rows.
+/// Each element read and written by the ways that there are: 0 at and put, 1 by rows, 2 by packs, 3 by packs of
+/// rows, 4 by packs from any place.
 constexpr const char* kThrough = R"(
 extern "C" __global__ void through(const __grid_constant__ load_x in, const __grid_constant__ store_out out,
                                    i64 rows, i64 columns, i64 way) {
@@ -33,6 +34,16 @@ extern "C" __global__ void through(const __grid_constant__ load_x in, const __gr
     const i64 packs = count / PACK;
     for (i64 p = grid_thread(); p < packs; p += grid_threads()) out.put_pack(p, in.template pack<PACK>(p));
     for (i64 i = packs * PACK + grid_thread(); i < count; i += grid_threads()) out.put(i, in.at(i));
+  } else if (way == 4) {
+    const i64 packs = (count - 1) / PACK;
+    for (i64 p = grid_thread(); p < packs; p += grid_threads()) {
+      const auto values = in.template pack_from<PACK>(1 + p * PACK);
+      for (int n = 0; n < PACK; ++n) out.put(1 + p * PACK + n, values.at[n]);
+    }
+    for (i64 i = packs * PACK + grid_thread(); i < count; i += grid_threads()) {
+      const i64 place = i == packs * PACK ? 0 : i;  // the first one, and what no pack has
+      out.put(place, in.at(place));
+    }
   } else {
     const i64 packs = columns / PACK;
     for (i64 r = blockIdx.x; r < rows; r += gridDim.x) {
@@ -160,7 +171,7 @@ TEST(DeviceCodeCuda, GivesTheBitsOfTheCpu) {
     const std::int64_t rows = want.count() / columns;
     for (int pack : {3, 8}) {
       const auto kernel = cuda::load_kernel(through(load, store, pack), Device::cuda());
-      for (std::int64_t way = 0; way < 4; ++way) {
+      for (std::int64_t way = 0; way < 5; ++way) {
         const Array out = Array::empty(want.shape(), want.dtype(), context);
         fill_bytes(out.view(), 0x5a, context.stream);
         const auto in_words = load.parameter(sources);

@@ -90,6 +90,20 @@ struct load_x {
     }
     return values;
   }
+  static constexpr bool kLoose = true;
+  template <int N>
+  Pack<Value, N> pack_from(i64 i) const {
+    const auto x0_pack = load_loose<N>(x0 + i);
+    Pack<Value, N> values;
+    Doubt doubt;
+#pragma unroll
+    for (int k = 0; k < N; ++k) values.at[k] = element<false>(x0_pack.at[k], doubt);
+    if (doubt) {
+#pragma unroll
+      for (int k = 0; k < N; ++k) values.at[k] = element(x0_pack.at[k]);
+    }
+    return values;
+  }
 };
 )");
 }

@@ -57,6 +57,8 @@ DEVICE_TEST(RandomCropTest, KeepsWhatItsWordsSay) {
       {{5, 6, 8}, {.axes = {1, 2}, .size = {6, 8}, .padding = {4, 2}, .value = 3}},
       {{5, 6, 8, 3}, {.axes = {1, 2}, .size = {5, 4}, .padding = {0, 0}}},
       {{5, 6, 8, 3}, {.axes = {2, 1}, .size = {8, 7}, .padding = {3, 1}, .value = 1}},
+      {{5, 9, 40, 3}, {.axes = {1, 2}, .size = {7, 32}, .padding = {0, 0}}},
+      {{5, 9, 21, 3}, {.axes = {1, 2}, .size = {9, 16}, .padding = {2, 3}, .value = 1}},
       {{5, 3, 12, 10}, {.axes = {2, 3}, .size = {8, 8}, .padding = {2, 1}}},
       {{5, 3, 12, 10}, {.axes = {1}, .size = {2}, .padding = {0}}},
       {{5, 20000}, {.axes = {1}, .size = {18000}, .padding = {500}, .value = 9}},

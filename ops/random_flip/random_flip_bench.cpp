@@ -8,6 +8,8 @@ namespace {
         [] {
           return on({{1024, 224, 224, 3}, Dtype::u8, 0, 256}).random_flip({.axes = {2}});
         }),
+    add("random_flip/f32_nchw",
+        [] { return on({{256, 3, 224, 224}}).random_flip({.axes = {3}}); }),
     add("random_flip/u8_nhwc_to_f16_nchw",
         [] {
           return on({{1024, 224, 224, 3}, Dtype::u8, 0, 256})
