@@ -38,6 +38,9 @@ constexpr int kThreads = 256, kItems = 4;
 constexpr int kBlocks = PACK % RUN == 0 ? PACK / RUN : (PACK + RUN - 2) / RUN + 1;
 constexpr int kWindow = (kBlocks * RUN + 3) / 4 * 4;  // their elements, in whole words
 
+/// Places in a block where a pack may begin.
+constexpr int kPhases = PACK % RUN == 0 ? 1 : RUN;
+
 /// Of a pack that begins with element `phase` of a block.
 constexpr int blocks_of(int phase) { return (phase + PACK - 1) / RUN + 1; }
 
@@ -65,7 +68,7 @@ Pack<T, PACK> turned(const Pack<T, kWindow>& window, int phase) {
     u32 from[kWindow / kEach], to[PACK / kEach] = {};
     memcpy(from, &window, sizeof from);
 #pragma unroll
-    for (int r = 0; r < RUN; ++r) {  // a constant order for each
+    for (int r = 0; r < kPhases; ++r) {  // a constant order for each
       if (phase != r) continue;
 #pragma unroll
       for (int n = 0; n < PACK; ++n) {
@@ -77,7 +80,7 @@ Pack<T, PACK> turned(const Pack<T, kWindow>& window, int phase) {
     memcpy(&values, to, sizeof values);
   } else {
 #pragma unroll
-    for (int r = 0; r < RUN; ++r) {
+    for (int r = 0; r < kPhases; ++r) {
       if (phase != r) continue;
 #pragma unroll
       for (int n = 0; n < PACK; ++n) values.at[n] = window.at[place_of(r, n)];

@@ -16,7 +16,11 @@ namespace forebay::expr {
   CpuLoop* loop_of_two(Opcode first, Opcode second, Dtype dtype);                               \
   CpuCopy* gather_loop(std::size_t size);                                                       \
   CpuCopy* scatter_loop(std::size_t size);                                                      \
-  const CpuLevel kLevel{#level, gather_loop, scatter_loop,                                      \
+  CpuLookup* lookup_loop(std::size_t size);                                                     \
+  const CpuLevel kLevel{#level,                                                                 \
+                        gather_loop,                                                            \
+                        scatter_loop,                                                           \
+                        lookup_loop,                                                            \
                         find<cast_loop, compare_loop, arithmetic_loop, math_loop, complex_loop, \
                              complex_product_loop, random_loop>,                                \
                         loop_of_two};                                                           \

@@ -14,6 +14,7 @@ struct CpuLevel {
   std::string_view name;
   CpuCopy* (*gather)(std::size_t size);
   CpuCopy* (*scatter)(std::size_t size);
+  CpuLookup* (*lookup)(std::size_t size);
   /// The loop for `opcode` with operands of `operand` (for select: of the last two), which the
   /// checks of the language let through. Leaf and constant have none.
   CpuLoop* (*loop)(Opcode opcode, Dtype operand, Dtype result);

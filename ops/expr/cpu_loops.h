@@ -32,6 +32,8 @@ using CpuLoop = void(void* out, const Operand* operands, std::int64_t n);
 /// Between `n` elements, `stride` elements apart, and dense ones: a gather to, or a scatter
 /// from, dense memory.
 using CpuCopy = void(void* to, const void* from, std::int64_t stride, std::int64_t n);
+/// to[i] = table[from[i]]: `n` bytes to elements of a table of 256.
+using CpuLookup = void(void* to, const void* from, const void* table, std::int64_t n);
 
 namespace FOREBAY_CPU_LEVEL {
 
@@ -49,6 +51,9 @@ CpuLoop* loop_of_two(Opcode first, Opcode second, Dtype dtype);
 /// For elements of 1, 2, 4, 8 or 16 bytes.
 CpuCopy* gather_loop(std::size_t size);
 CpuCopy* scatter_loop(std::size_t size);
+CpuLookup* lookup_loop(std::size_t size);
+/// Whether the level and the processor have permutations of bytes (AVX-512 VBMI).
+bool has_vbmi();
 
 /// Element types of the language by group, for `dispatch`.
 using IntegerTypes = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,

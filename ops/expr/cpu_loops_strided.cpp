@@ -1,3 +1,7 @@
+#if defined(__AVX512BW__)
+#include <immintrin.h>
+#endif
+
 #include <forebay/ops/expr/cpu_loops.h>
 
 // Rows of strided memory. Small strides are constants, which become loads of whole vectors and
@@ -70,6 +74,49 @@ void gather_row(void* to, const void* from, std::int64_t stride, std::int64_t n)
   }
 }
 
+#if defined(__AVX512BW__)
+/// Bytes `Stride` apart, 64 at a time: 2 to 4 registers hold all that lies between.
+template <int Stride>
+__attribute__((target("avx512vbmi"))) void gather_64(void* to, const void* from, std::int64_t n) {
+  struct Order {
+    alignas(64) std::uint8_t place[64] = {};
+    std::uint64_t behind = 0;  // which of the 64 lie in the third and fourth register
+  };
+  static constexpr Order kOrder = [] {
+    Order order;
+    for (unsigned i = 0; i < 64; ++i) {
+      order.place[i] = static_cast<std::uint8_t>(i * Stride % 128);
+      order.behind |= std::uint64_t{i * Stride / 128} << i;
+    }
+    return order;
+  }();
+  const __m512i order = _mm512_load_si512(kOrder.place);
+  auto* const y = static_cast<std::uint8_t*>(to);
+  const auto* const x = static_cast<const std::uint8_t*>(from);
+  std::int64_t i = 0;
+  for (; i + 64 < n; i += 64) {  // what is read behind the last one is the next one's
+    const std::uint8_t* const some = x + i * Stride;
+    __m512i found =
+        _mm512_permutex2var_epi8(_mm512_loadu_si512(some), order, _mm512_loadu_si512(some + 64));
+    if constexpr (Stride > 2) {
+      const __m512i third = _mm512_loadu_si512(some + 128);
+      const __m512i fourth = Stride > 3 ? _mm512_loadu_si512(some + 192) : third;
+      found = _mm512_mask_blend_epi8(kOrder.behind, found,
+                                     _mm512_permutex2var_epi8(third, order, fourth));
+    }
+    _mm512_storeu_si512(y + i, found);
+  }
+  gather_row<1>(y + i, x + i * Stride, Stride, n - i);
+}
+
+void gather_bytes(void* to, const void* from, std::int64_t stride, std::int64_t n) {
+  if (stride == 2) return gather_64<2>(to, from, n);
+  if (stride == 3) return gather_64<3>(to, from, n);
+  if (stride == 4) return gather_64<4>(to, from, n);
+  gather_row<1>(to, from, stride, n);
+}
+#endif
+
 template <std::size_t Size>
 void scatter_row(void* to, const void* from, std::int64_t stride, std::int64_t n) {
   using T = typename ElementOf<Size>::Type;
@@ -82,6 +129,9 @@ void scatter_row(void* to, const void* from, std::int64_t stride, std::int64_t n
 }  // namespace
 
 CpuCopy* gather_loop(std::size_t size) {
+#if defined(__AVX512BW__)
+  if (size == 1 && has_vbmi()) return gather_bytes;
+#endif
   switch (size) {
     case 1:
       return gather_row<1>;

@@ -44,9 +44,10 @@ namespace forebay::expr {
 ///     };
 ///
 /// `pack` and `put_pack` are accesses of up to 16 bytes where every address and pitch of this launch allows them, else
-/// N single ones: always right. `pack_from` reads bytes and halves by whole words, wherever they lie. (A loop may ask once: in a copy whose `whole` is a constant, nothing is asked.) at(i) on
-/// strided leaves divides; rows divide once a row. `Pack<T, N>` is in the text (once, however many structs are made:
-/// `kPackText`). The index arithmetic is 32-bit where all offsets fit.
+/// N single ones: always right. (A loop may ask once: in a copy whose `whole` is a constant, nothing is asked.) Where
+/// kLoose, `pack_from` reads bytes and halves by whole words, wherever they lie. at(i) on strided leaves divides; rows
+/// divide once a row. `Pack<T, N>` is in the text (once, however many structs are made: `kPackText`). The index
+/// arithmetic is 32-bit where all offsets fit.
 struct DeviceCode {
   std::string text;
   /// The parameter: `program` is the one the text was made of, `sources` are the step's, `out` is a store's output.

@@ -46,7 +46,9 @@ class Divisor {
       least = bits - 1 < least ? bits - 1 : least;  // zero becomes the largest number
       const T quotient = fma(x, high_, x * low_);
       const T excess = fma(quotient, divisor_, -x);
-      out[i] = fma(-excess, high_, quotient);
+      // The steps lose the sign of zero; the divisor is positive.
+      out[i] = std::bit_cast<T>(std::bit_cast<Bits>(fma(-excess, high_, quotient)) |
+                                (std::bit_cast<Bits>(x) & kSign));
     }
     return most <= high && least >= low - 1;
   }

@@ -140,6 +140,39 @@ DEVICE_TEST(ExecuteTest, KeepsValuesThatAreReadTwice) {
                              run(leaf * leaf_like(1, x), {limited, second}, context)));
 }
 
+/// Elements of 8 bits, whose 256 values may be computed once: the bits of each computed by itself.
+DEVICE_TEST(ExecuteTest, ComputesBytesByValue) {
+  const Context context = kit::context(device());
+  const auto number = [](double value) { return Expr::constant(value, Dtype::f32); };
+  for (const Dtype dtype : {Dtype::u8, Dtype::i8, Dtype::boolean}) {
+    const Array dense = kit::random({3, 9001}, dtype, 1, 0, 127),
+                pixels = kit::random({2, 70, 65, 3}, dtype, 2, 0, 127),
+                mean = kit::random({3, 1, 1}, Dtype::f32, 3, 1, 40);
+    for (const Dtype to :
+         {Dtype::u8, Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64, Dtype::c128}) {
+      const auto chain = [&](const Expr& x, const Expr& less) {
+        return cast(minimum(maximum((x - less) / number(0.3), number(-50)), number(99)), to);
+      };
+      const auto wide = [&](const Array& x) {  // one conversion: not by value
+        return run(cast(leaf_like(0, x), Dtype::f32), {x}, context);
+      };
+      EXPECT_TRUE(kit::same_bits(
+          run(chain(cast(leaf_like(0, dense), Dtype::f32), number(7)), {dense}, context),
+          run(chain(leaf_like(0, wide(dense)), number(7)), {wide(dense)}, context)))
+          << name_of(dtype) << " to " << name_of(to);
+      // Each plane by its own mean.
+      const auto planes = [&](const Expr& x) {
+        const Expr turned = permute(x, {0, 3, 1, 2});
+        return chain(turned, broadcast_to(Expr::array(mean), turned.shape()));
+      };
+      EXPECT_TRUE(
+          kit::same_bits(run(planes(cast(leaf_like(0, pixels), Dtype::f32)), {pixels}, context),
+                         run(planes(leaf_like(0, wide(pixels))), {wide(pixels)}, context)))
+          << name_of(dtype) << " to " << name_of(to) << ", planes";
+    }
+  }
+}
+
 DEVICE_TEST(ExecuteTest, WritesStridedOutputsAndSeveralAtOnce) {
   const Context context = kit::context(device());
   const Array x = kit::random({30, 70}, Dtype::f32, 1);

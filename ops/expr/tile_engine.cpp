@@ -202,7 +202,12 @@ void TileEngine::run(const Traversal& traversal, std::span<const std::byte* cons
   prepare(work);
   if (traversal.room > 0) expand_periodic(traversal, leaves, work);
   const std::int64_t end = begin + n;
+  const bool looks_up = traversal.looked_up >= 0;
   if (!traversal.by_rows) {
+    if (looks_up && n >= Traversal::kMinLookedUp) {
+      look_up_row({traversal, leaves, outputs, begin, 0, n, 0, nullptr, nullptr}, work);
+      return;
+    }
     for (; begin < end; begin += traversal.tile) {
       run_tile({traversal, leaves, outputs, begin, 0, std::min(traversal.tile, end - begin), 0,
                 nullptr, nullptr},
@@ -219,6 +224,14 @@ void TileEngine::run(const Traversal& traversal, std::span<const std::byte* cons
   while (begin < end) {
     std::int64_t column = begin % length;
     place_row(nest, begin / length, work.offsets);
+    const std::int64_t rest = std::min(length - column, end - begin);
+    if (looks_up && rest >= Traversal::kMinLookedUp) {
+      look_up_row({traversal, leaves, outputs, begin, column, rest, 0, work.offsets.data(),
+                   work.offsets.data() + leaves.size()},
+                  work);
+      begin += rest;
+      continue;
+    }
     for (; column < length && begin < end;) {
       const std::int64_t count = std::min({piece - column % piece, length - column, end - begin});
       run_tile({traversal, leaves, outputs, begin, column, count, 0, work.offsets.data(),
@@ -261,27 +274,22 @@ std::int64_t step_in_tile(const TileEngine::Tile& tile, std::size_t leaf) {
   return how.by_rows ? strides[strides.rank - 1] : 0;
 }
 
-/// The leaf's first element in the tile; where a tile is any run of elements of a strided leaf, the
-/// array's first.
-const std::byte* first_of(const TileEngine::Tile& tile, std::size_t leaf) {
-  const Traversal& how = tile.traversal;
-  const Dims& strides = how.nest.leaves[leaf];
-  std::int64_t first = 0;
-  if (how.by_rows || tile.rows > 0) {
-    first = tile.leaf_rows[leaf] + tile.column * strides[strides.rank - 1];
-  } else if (how.leaves[leaf].access == Traversal::Access::direct) {
-    first = tile.begin;
-  }
-  return tile.leaves[leaf] + first * how.leaves[leaf].size;
-}
-
 }  // namespace
 
 void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
+  compute(tile, work);
+  for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
+    if (tile.outputs[k] != nullptr)
+      write_output(tile, k, work.values[static_cast<std::size_t>(program_.outputs[k])]);
+  }
+}
+
+/// The value of every instruction; those of outputs may be in their place already.
+void TileEngine::compute(const Tile& tile, Workspace& work) const {
   Operand* const values = work.values.data();
   Ahead ahead;
   for (std::size_t leaf = 0; leaf < tile.leaves.size(); ++leaf) {
-    if (program_.leaves[leaf].is_index()) continue;
+    if (program_.leaves[leaf].is_index() || tile.values != nullptr) continue;
     const std::int64_t step = step_in_tile(tile, leaf);
     if (step > 0)
       ahead.add(first_of(tile, leaf), tile.n * step * tile.traversal.leaves[leaf].size, loops_);
@@ -311,10 +319,6 @@ void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
     step.loop(target, operands, uniform ? std::min(kChunk, tile.n) : tile.n);
     values[i] = {target, uniform};
   }
-  for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
-    if (tile.outputs[k] != nullptr)
-      write_output(tile, k, values[static_cast<std::size_t>(program_.outputs[k])]);
-  }
 }
 
 Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* buffer,
@@ -329,6 +333,8 @@ Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* bu
     read_block(tile, leaf, buffer);
     return {buffer, false};
   }
+  if (tile.values != nullptr && how.looked_up == static_cast<int>(leaf))
+    return {tile.values, false};
   const std::byte* const data = first_of(tile, leaf);
   if (tile.rows > 0 || array.access == Traversal::Access::uniform) {
     level_->gather(size)(buffer, data, 0, std::min(kChunk, tile.n));
@@ -353,7 +359,7 @@ Operand TileEngine::leaf_value(const Tile& tile, std::size_t leaf, std::byte* bu
 /// Where instruction `number` may write straight into an output's memory; null when it may not.
 std::byte* TileEngine::target_in_output(const Tile& tile, int number) const {
   const Traversal& how = tile.traversal;
-  if (how.past_cache || tile.rows > 0) return nullptr;
+  if (how.past_cache || tile.rows > 0 || tile.values != nullptr) return nullptr;
   for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
     if (program_.outputs[k] == number && tile.outputs[k] != nullptr &&
         how.outputs[k].access == Traversal::Access::direct) {

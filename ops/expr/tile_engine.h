@@ -31,6 +31,7 @@ struct Traversal {
   };
 
   static constexpr std::int64_t kMinBlockRows = 8;
+  static constexpr std::int64_t kMinLookedUp = 4096;  ///< elements of a row
 
   LoopNest nest;
   std::int64_t tile = 0;  ///< elements of a tile that is no block
@@ -39,6 +40,9 @@ struct Traversal {
   /// The axis that some array lies along while the others lie along the last one: whole arrays go
   /// by blocks of both, so that a cache line is used up when it is there. -1: none.
   int block_axis = -1;
+  /// The leaf of 8 bits that alone changes along a row: its 256 values are computed, and elements
+  /// looked up. -1: none.
+  int looked_up = -1;
   /// Dense outputs are written past the caches.
   bool past_cache = false;
   std::vector<Array> leaves;
@@ -107,6 +111,8 @@ class TileEngine {
   void expand_periodic(const Traversal& traversal, std::span<const std::byte* const> leaves,
                        Workspace& work) const;
   void run_tile(const Tile& tile, Workspace& work) const;
+  void compute(const Tile& tile, Workspace& work) const;
+  void look_up_row(const Tile& row, Workspace& work) const;
   Operand leaf_value(const Tile& tile, std::size_t leaf, std::byte* buffer,
                      const Workspace& work) const;
   Operand index_value(const Tile& tile, std::size_t leaf, std::uint64_t* buffer) const;
@@ -119,7 +125,7 @@ class TileEngine {
   const CpuLevel* level_;
   Program program_;
   std::vector<Step> steps_;
-  std::int64_t loops_ = 0;       // instructions that compute
+  std::int64_t loops_ = 0;       // over a tile
   std::int64_t capacity_ = 0;    // elements that buffers have room for
   std::size_t tile_memory_ = 0;  // bytes of a tile's buffers
   Buffer constants_;

@@ -64,6 +64,7 @@ struct TileEngine::Workspace {
   Buffer expanded;  // what is periodic
   std::size_t expanded_bytes = 0;
   std::vector<Operand> values;  // of each instruction
+  Buffer looked_up;             // a table, and a piece of a row
   std::vector<std::int64_t>
       offsets;  // of each leaf and output: elements to index zero of the tile's row
 };
@@ -79,6 +80,21 @@ struct TileEngine::Tile {
   std::int64_t rows;              // of a block, each of n / rows elements; 0: this is none
   const std::int64_t* leaf_rows;  // elements to the tile's row, by rows
   const std::int64_t* output_rows;
+  const std::byte* values = nullptr;  ///< 256, instead of what traversal.looked_up has
 };
+
+/// The leaf's first element in the tile; where a tile is any run of elements of a strided leaf, the
+/// array's first.
+inline const std::byte* first_of(const TileEngine::Tile& tile, std::size_t leaf) {
+  const Traversal& how = tile.traversal;
+  const Dims& strides = how.nest.leaves[leaf];
+  std::int64_t first = 0;
+  if (how.by_rows || tile.rows > 0) {
+    first = tile.leaf_rows[leaf] + tile.column * strides[strides.rank - 1];
+  } else if (how.leaves[leaf].access == Traversal::Access::direct) {
+    first = tile.begin;
+  }
+  return tile.leaves[leaf] + first * how.leaves[leaf].size;
+}
 
 }  // namespace forebay::expr

@@ -51,6 +51,7 @@ Traversal::Array in_row(const LoopNest& nest, const Dims& strides) {
 // Tiles are as short as the calls allow: the shorter, the better the next tile's lines arrive while
 // one is computed.
 constexpr std::int64_t kTileBytes = 4 << 10;  // of the widest leaf
+constexpr std::int64_t kWorthLookup = 3;      // loops, which take longer than looking up
 constexpr std::int64_t kLine = 64;            // bytes of a cache line
 constexpr std::int64_t kMinColumns = 8;       // elements of a row that make blocks
 
@@ -63,6 +64,20 @@ int block_axis_of(const Dims& shape, const Dims& strides, std::int64_t size) {
     if (strides[axis] == 1 && shape[axis] >= Traversal::kMinBlockRows) return axis;
   }
   return -1;
+}
+
+/// See Traversal::looked_up.
+int looked_up_of(const Traversal& how) {
+  int found = -1;
+  for (std::size_t i = 0; i < how.leaves.size(); ++i) {
+    if (how.leaves[i].access == Access::uniform) continue;
+    const bool fits = how.leaves[i].access == Access::direct ||
+                      (how.leaves[i].access == Access::strided && how.by_rows);
+    if (!fits || how.leaves[i].size != 1 || found >= 0) return -1;
+    found = static_cast<int>(i);
+  }
+  const bool written_dense = how.outputs.size() == 1 && how.outputs[0].access == Access::direct;
+  return written_dense ? found : -1;
 }
 
 }  // namespace
@@ -120,6 +135,7 @@ Traversal TileEngine::traversal(std::span<const Dims> output_strides) const {
   };
   look(nest.leaves, result.leaves);
   look(nest.outputs, result.outputs);
+  result.looked_up = result.block_axis < 0 && loops_ >= kWorthLookup ? looked_up_of(result) : -1;
   return result;
 }
 

@@ -5,8 +5,9 @@
 
 #include <forebay/ops/matmul/product.h>
 
-// Internal: products of bf16 numbers on processors with AMX (Intel, since 2023), where one instruction multiplies tiles
-// of 16 x 32 by 32 x 16. Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.
+// Internal: products of bf16 numbers on processors with AMX (Intel, since 2023), where one
+// instruction multiplies tiles of 16 x 32 by 32 x 16. Source: Intel 64 and IA-32 Architectures
+// Software Developer's Manual, volume 1, chapter 18.
 namespace forebay::amx {
 
 /// Whether the processor has it and the system lets this process use it.

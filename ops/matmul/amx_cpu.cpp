@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <forebay/array/parallel.h>
 #include <forebay/ops/expr/tile.h>
@@ -9,9 +10,9 @@ namespace {
 
 /// Of x at once, together some 0.5 MB, beside as many sums: half of a second-level cache.
 constexpr std::int64_t kRows = 128, kDepth = 2048;
-constexpr std::int64_t kColumns = 1024;
-constexpr std::int64_t kLines = kPanel / 2;  // rows of x on their way from what is fused to panels
-constexpr std::int64_t kTasks = 16;          // that make splitting rows of the result pointless
+constexpr std::int64_t kLeastColumns = 256, kColumns = 1024;  // of the result at once
+constexpr std::int64_t kLines = 16;  // of x, at least, on their way from what is fused to panels
+constexpr std::int64_t kTasks = 16;  // that make splitting rows of the result pointless
 
 /// Memory of a thread that grows and stays.
 template <class T>
@@ -73,7 +74,8 @@ class AmxBody final : public Body {
     }
     const std::int64_t down = (p_.m + kRows - 1) / kRows;
     const std::int64_t parts = std::max<std::int64_t>(kTasks / (count_of(p_.batch) * down), 1);
-    const std::int64_t width = std::min(padded((p_.n + parts - 1) / parts), kColumns);
+    const std::int64_t width =
+        std::clamp(padded((p_.n + parts - 1) / parts), kLeastColumns, kColumns);
     const std::int64_t across = (p_.n + width - 1) / width;
     parallel_blocks(
         count_of(p_.batch) * down * across, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -141,17 +143,24 @@ class AmxBody final : public Body {
                 .other_pitch = kPanel * padded(p_.k)},
                sums, pitch, first > 0);
     }
-    for (std::int64_t i = 0; i < block.rows; ++i) {
-      const std::int64_t at = (block.batch * p_.m + block.row + i) * p_.n + block.column;
-      store_.store(sums + i * pitch, {}, at, block.columns, out);
+    const std::int64_t begin = (block.batch * p_.m + block.row) * p_.n + block.column;
+    if (block.columns == p_.n && p_.n < kLeastColumns) {  // short rows: side by side, at once
+      for (std::int64_t i = 1; i < block.rows; ++i)
+        std::copy_n(sums + i * pitch, p_.n, sums + i * p_.n);
+      store_.store(sums, {}, begin, block.rows * p_.n, out);
+      return;
     }
+    for (std::int64_t i = 0; i < block.rows; ++i)
+      store_.store(sums + i * pitch, {}, begin + i * p_.n, block.columns, out);
   }
 
   /// Inner elements first .. first + depth of a block's rows.
   void pack_x(std::span<const ArrayView> inputs, const Block& block, std::int64_t first,
               std::int64_t depth, BFloat16* packed) const {
     thread_local Room<BFloat16> room;
-    const std::int64_t at_once = depth == p_.k ? kLines : 1;  // whole rows lie one behind the other
+    // Whole rows lie one behind the other.
+    const std::int64_t at_once =
+        depth == p_.k ? std::min(kLines * kDepth / depth, kRows) : std::int64_t{1};
     for (std::int64_t i = 0; i < block.rows; i += at_once) {
       const std::int64_t rows = std::min(at_once, block.rows - i);
       const std::int64_t begin = p_.x_offset(block.batch) + (block.row + i) * p_.k + first;

@@ -235,7 +235,7 @@ DEVICE_TEST(MatmulTest, EveryShapeAndInteger) {
 
 DEVICE_TEST(MatmulTest, EveryLayout) {
   const Context context = kit::context(device());
-  for (const Dtype dtype : {Dtype::f16, Dtype::f32, Dtype::c128, Dtype::i16}) {
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::c128, Dtype::i16}) {
     const Array x = kit::random({3, 5, 7}, dtype, 1), other = kit::random({3, 7, 9}, dtype, 2);
     const Array want = run(x, other, {}, context);
     for (const kit::Layout a : kit::layouts()) {
@@ -399,8 +399,38 @@ DEVICE_TEST(MatmulTest, IntegersWrap) {
 DEVICE_TEST(MatmulTest, ZeroTimesNanIsNan) {
   const Array zeros = kit::generate({70, 80}, Dtype::f32, [](std::int64_t) { return 0; });
   const Array nans = kit::generate({80, 90}, Dtype::f32, [](std::int64_t) { return std::nan(""); });
-  for (const double value : kit::values(run(zeros, nans, {}, kit::context(device())))) {
-    ASSERT_TRUE(std::isnan(value));
+  for (const Compute compute : {Compute::f32, Compute::bf16}) {
+    const Matmul settings{.compute = compute};
+    for (const double value : kit::values(run(zeros, nans, settings, kit::context(device()))))
+      ASSERT_TRUE(std::isnan(value));
+    // Nothing stands beside the zeros: K = 80 is no whole number of tiles.
+    for (const double value :
+         kit::values(run(nans.reshape({90, 80}),
+                         kit::generate({80, 1}, Dtype::f32, [](std::int64_t) { return 0; }),
+                         settings, kit::context(device()))))
+      ASSERT_TRUE(std::isnan(value));
+  }
+}
+
+/// More than a block of each kind, on the CPU's way of bf16: rows, columns, inner elements, products.
+TEST(Matmul, LargeProductsOfBf16AreExactForWholeNumbers) {
+  const Context context = kit::context(Device::cpu());
+  const auto whole = [](const Dims& shape, std::int64_t seed) {
+    return kit::generate(shape, Dtype::f32, [seed](std::int64_t i) {
+      return static_cast<double>((static_cast<std::uint64_t>(i + seed) * 2654435761U >> 9) % 9) - 4;
+    });
+  };
+  const std::int64_t m = 300, k = 2100, n = 1100;
+  const Array x = whole({2, m, k}, 1), other = whole({2, k, n}, 7);
+  const Array got =
+      kit::to_host(matmul(x, {.other = other, .compute = Compute::bf16}, context), context);
+  for (std::int64_t i = 0; i < 2 * m * n; i += 997) {
+    const std::int64_t row = i / n, column = i % n, matrix = row / m;
+    double want = 0;
+    for (std::int64_t l = 0; l < k; ++l)
+      want += double{x.as<float>()[row * k + l]} *
+              double{other.as<float>()[(matrix * k + l) * n + column]};
+    ASSERT_EQ(got.as<float>()[i], want) << i;
   }
 }
 
@@ -422,8 +452,11 @@ TEST(Matmul, TheSameBitsAtEveryThreadCount) {
               other = kit::random({300, 500}, Dtype::f32, 2);
   const Context one = Context::create(Device::cpu(), 1);
   const Context four = Context::create(Device::cpu(), 4);
-  EXPECT_TRUE(kit::same_bits(kit::to_host(matmul(x, other, {}, one), one),
-                             kit::to_host(matmul(x, other, {}, four), four)));
+  for (const Compute compute : {Compute::f32, Compute::bf16}) {
+    const Matmul settings{.compute = compute};
+    EXPECT_TRUE(kit::same_bits(kit::to_host(matmul(x, other, settings, one), one),
+                               kit::to_host(matmul(x, other, settings, four), four)));
+  }
 }
 
 TEST(Matmul, LeadingAxesMergeIntoOneProductWhereTheyCan) {
