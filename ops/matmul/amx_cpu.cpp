@@ -4,6 +4,7 @@
 #include <forebay/array/parallel.h>
 #include <forebay/ops/expr/tile.h>
 #include <forebay/ops/matmul/amx.h>
+#include <forebay/ops/thread_room.h>
 
 namespace forebay::amx {
 namespace {
@@ -13,27 +14,6 @@ constexpr std::int64_t kRows = 128, kDepth = 2048;
 constexpr std::int64_t kLeastColumns = 256, kColumns = 1024;  // of the result at once
 constexpr std::int64_t kLines = 16;  // of x, at least, on their way from what is fused to panels
 constexpr std::int64_t kTasks = 16;  // that make splitting rows of the result pointless
-
-/// Memory of a thread that grows and stays.
-template <class T>
-class Room {
- public:
-  T* take(std::int64_t count) {
-    if (count > count_) {
-      data_.reset(static_cast<T*>(
-          ::operator new[](static_cast<std::size_t>(count) * sizeof(T), std::align_val_t{64})));
-      count_ = count;
-    }
-    return data_.get();
-  }
-
- private:
-  struct Free {
-    void operator()(T* data) const { ::operator delete[](data, std::align_val_t{64}); }
-  };
-  std::unique_ptr<T[], Free> data_;
-  std::int64_t count_ = 0;
-};
 
 expr::Tile tile_of(const expr::Expr& expression) {
   return expr::Tile(expr::compile({&expression, 1}));
@@ -106,12 +86,11 @@ class AmxBody final : public Body {
     const std::int64_t rows = p_.transposed ? p_.n : p_.k, length = p_.transposed ? p_.k : p_.n;
     const std::int64_t panels = padded(rows) / kPanel;
     parallel_blocks(matrices() * panels, 1, [&](std::int64_t begin, std::int64_t end) {
-      thread_local Room<BFloat16> room;
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t matrix = i / panels, first = i % panels * kPanel;
         const std::int64_t count = std::min(kPanel, rows - first) * length;
-        const BFloat16* const from =
-            load((matrix * rows + first) * length, count, room.take(kPanel * length));
+        const BFloat16* const from = load((matrix * rows + first) * length, count,
+                                          thread_room<BFloat16>(kPanel * length, 0));
         BFloat16* const to = static_cast<BFloat16*>(packed) + matrix * matrix_size();
         if (p_.transposed)
           pack_columns(from, first, p_.n, p_.k, to);
@@ -123,12 +102,10 @@ class AmxBody final : public Body {
 
   void run_block(std::span<const ArrayView> inputs, const BFloat16* other, void* out,
                  const Block& block) const {
-    thread_local Room<BFloat16> x_room;
-    thread_local Room<float> sums_room;
     // Rows that are a power of two apart would share a few lines of the first cache.
     const std::int64_t pitch = padded(block.columns) + kPanel / 2;
-    float* const sums = sums_room.take(kRows * pitch);
-    BFloat16* const x = x_room.take(packed_size(kRows, std::min(p_.k, kDepth)));
+    float* const sums = thread_room<float>(kRows * pitch, 0);
+    BFloat16* const x = thread_room<BFloat16>(packed_size(kRows, std::min(p_.k, kDepth)), 1);
     const BFloat16* const panels = other +
                                    p_.other_offset(block.batch) / (p_.k * p_.n) * matrix_size() +
                                    block.column * padded(p_.k);
@@ -157,14 +134,14 @@ class AmxBody final : public Body {
   /// Inner elements first .. first + depth of a block's rows.
   void pack_x(std::span<const ArrayView> inputs, const Block& block, std::int64_t first,
               std::int64_t depth, BFloat16* packed) const {
-    thread_local Room<BFloat16> room;
+    auto* const room = thread_room<BFloat16>(kLines * kDepth, 0);
     // Whole rows lie one behind the other.
     const std::int64_t at_once =
         depth == p_.k ? std::min(kLines * kDepth / depth, kRows) : std::int64_t{1};
     for (std::int64_t i = 0; i < block.rows; i += at_once) {
       const std::int64_t rows = std::min(at_once, block.rows - i);
       const std::int64_t begin = p_.x_offset(block.batch) + (block.row + i) * p_.k + first;
-      const void* const x = load_x_.load(inputs, begin, rows * depth, room.take(kLines * kDepth));
+      const void* const x = load_x_.load(inputs, begin, rows * depth, room);
       pack_rows(static_cast<const BFloat16*>(x), i, rows, depth, packed);
     }
   }

@@ -13,6 +13,7 @@
 #include <forebay/ops/expr/tile.h>
 #include <forebay/ops/normalize/normalize_loops.h>
 #include <forebay/ops/op.h>
+#include <forebay/ops/thread_room.h>
 
 // How elements come to the CPU body of normalize and go from it, whatever is fused: in W, the type
 // that it computes in.
@@ -20,18 +21,6 @@ namespace forebay::normalize_detail {
 
 /// Elements that are written at once.
 inline constexpr std::int64_t kTile = 2048;
-
-/// Memory of the calling thread for `count` elements, aligned for vectors; each number is another.
-template <class T>
-T* thread_room(std::int64_t count, int number) {
-  thread_local std::array<std::vector<std::byte>, 5> rooms;
-  std::vector<std::byte>& room = rooms[static_cast<std::size_t>(number)];
-  constexpr std::size_t kLine = 64;
-  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T) + kLine;
-  if (room.size() < bytes) room.resize(bytes);
-  const auto address = reinterpret_cast<std::uintptr_t>(room.data());
-  return reinterpret_cast<T*>(room.data() + (kLine - address % kLine) % kLine);
-}
 
 /// The input as the body wants it: in W; 64-bit integers as they are, for exact distances.
 template <class W>
