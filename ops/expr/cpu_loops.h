@@ -61,6 +61,20 @@ using IntegerTypes = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint
 using FloatTypes = Types<Half, BFloat16, float, double>;
 using ComplexTypes = Types<std::complex<float>, std::complex<double>>;
 
+/// `of(Type<T>{})` for the T among `Ts` that `operand` is; null for another.
+template <class... Ts, class Of>
+CpuLoop* loop_for(Types<Ts...>, Dtype operand, const Of& of) {
+  CpuLoop* loop = nullptr;
+  (void)((operand == dtype_of<Ts> ? (loop = of(Type<Ts>{}), true) : false) || ...);
+  return loop;
+}
+
+/// The one for elements of `size` bytes.
+template <class Loop>
+Loop* loop_of_size(std::size_t size, Loop* one, Loop* two, Loop* four, Loop* eight, Loop* sixteen) {
+  return size == 1 ? one : size == 2 ? two : size == 4 ? four : size == 8 ? eight : sixteen;
+}
+
 /// Calls `chunk(first, count)` over 0..n.
 template <class Chunk>
 void for_chunks(std::int64_t n, const Chunk& chunk) {

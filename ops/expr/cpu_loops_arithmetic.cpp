@@ -235,19 +235,14 @@ CpuLoop* pair_of(Opcode first, Opcode second) {
 }  // namespace
 
 CpuLoop* loop_of_two(Opcode first, Opcode second, Dtype dtype) {
-  if (dtype == Dtype::f32) return pair_of<float>(first, second);
-  if (dtype == Dtype::f64) return pair_of<double>(first, second);
-  return nullptr;
+  return loop_for(Types<float, double>{}, dtype,
+                  [&]<class T>(Type<T>) { return pair_of<T>(first, second); });
 }
 
 CpuLoop* arithmetic_loop(Opcode opcode, Dtype operand) {
-  CpuLoop* loop = nullptr;
-  if (is_complex(operand)) return loop;
   using Real = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
                      std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>;
-  dispatch(Real{}, operand, "arithmetic", "operand",
-           [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
-  return loop;
+  return loop_for(Real{}, operand, [&]<class T>(Type<T>) { return loop_of<T>(opcode); });
 }
 
 }  // namespace forebay::expr::FOREBAY_CPU_LEVEL

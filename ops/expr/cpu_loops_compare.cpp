@@ -89,13 +89,10 @@ CpuLoop* loop_of(Opcode opcode) {
 }  // namespace
 
 CpuLoop* compare_loop(Opcode opcode, Dtype operand) {
-  CpuLoop* loop = nullptr;
   using Every = Types<Bool, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, std::int8_t,
                       std::int16_t, std::int32_t, std::int64_t, Half, BFloat16, float, double,
                       std::complex<float>, std::complex<double>>;
-  dispatch(Every{}, operand, "compare", "operand",
-           [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
-  return loop;
+  return loop_for(Every{}, operand, [&]<class T>(Type<T>) { return loop_of<T>(opcode); });
 }
 
 }  // namespace forebay::expr::FOREBAY_CPU_LEVEL

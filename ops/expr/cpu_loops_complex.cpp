@@ -126,11 +126,7 @@ CpuLoop* loop_of(Opcode opcode) {
 }  // namespace
 
 CpuLoop* complex_loop(Opcode opcode, Dtype operand) {
-  CpuLoop* loop = nullptr;
-  if (!is_complex(operand)) return loop;
-  dispatch(ComplexTypes{}, operand, "complex", "operand",
-           [&]<class C>(Type<C>) { loop = loop_of<C>(opcode); });
-  return loop;
+  return loop_for(ComplexTypes{}, operand, [&]<class C>(Type<C>) { return loop_of<C>(opcode); });
 }
 
 }  // namespace forebay::expr::FOREBAY_CPU_LEVEL

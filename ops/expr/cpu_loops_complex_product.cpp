@@ -2,8 +2,8 @@
 
 #include <forebay/ops/expr/cpu_loops.h>
 
-// Products and quotients of complex numbers by the plain formulas, the same on every device (the library's own
-// `*` and `/` add recoveries of infinities).
+// Products and quotients of complex numbers by the plain formulas, the same on every device (the
+// library's own `*` and `/` add recoveries of infinities).
 namespace forebay::expr::FOREBAY_CPU_LEVEL {
 namespace {
 
@@ -39,11 +39,7 @@ CpuLoop* loop_of(Opcode opcode) {
 }  // namespace
 
 CpuLoop* complex_product_loop(Opcode opcode, Dtype operand) {
-  CpuLoop* loop = nullptr;
-  if (!is_complex(operand)) return loop;
-  dispatch(ComplexTypes{}, operand, "complex", "operand",
-           [&]<class C>(Type<C>) { loop = loop_of<C>(opcode); });
-  return loop;
+  return loop_for(ComplexTypes{}, operand, [&]<class C>(Type<C>) { return loop_of<C>(opcode); });
 }
 
 }  // namespace forebay::expr::FOREBAY_CPU_LEVEL

@@ -98,18 +98,7 @@ CpuLookup* lookup_loop(std::size_t size) {
   if (has_vbmi() && size <= 4)
     return size == 1 ? look_up_64<1> : size == 2 ? look_up_64<2> : look_up_64<4>;
 #endif
-  switch (size) {
-    case 1:
-      return look_up<1>;
-    case 2:
-      return look_up<2>;
-    case 4:
-      return look_up<4>;
-    case 8:
-      return look_up<8>;
-    default:
-      return look_up<16>;
-  }
+  return loop_of_size(size, look_up<1>, look_up<2>, look_up<4>, look_up<8>, look_up<16>);
 }
 
 }  // namespace forebay::expr::FOREBAY_CPU_LEVEL

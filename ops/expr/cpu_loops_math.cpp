@@ -53,11 +53,7 @@ CpuLoop* loop_of(Opcode opcode) {
 }  // namespace
 
 CpuLoop* math_loop(Opcode opcode, Dtype operand) {
-  CpuLoop* loop = nullptr;
-  if (!is_float(operand)) return loop;
-  dispatch(FloatTypes{}, operand, "math", "operand",
-           [&]<class T>(Type<T>) { loop = loop_of<T>(opcode); });
-  return loop;
+  return loop_for(FloatTypes{}, operand, [&]<class T>(Type<T>) { return loop_of<T>(opcode); });
 }
 
 }  // namespace forebay::expr::FOREBAY_CPU_LEVEL

@@ -132,33 +132,13 @@ CpuCopy* gather_loop(std::size_t size) {
 #if defined(__AVX512BW__)
   if (size == 1 && has_vbmi()) return gather_bytes;
 #endif
-  switch (size) {
-    case 1:
-      return gather_row<1>;
-    case 2:
-      return gather_row<2>;
-    case 4:
-      return gather_row<4>;
-    case 8:
-      return gather_row<8>;
-    default:
-      return gather_row<16>;
-  }
+  return loop_of_size(size, gather_row<1>, gather_row<2>, gather_row<4>, gather_row<8>,
+                      gather_row<16>);
 }
 
 CpuCopy* scatter_loop(std::size_t size) {
-  switch (size) {
-    case 1:
-      return scatter_row<1>;
-    case 2:
-      return scatter_row<2>;
-    case 4:
-      return scatter_row<4>;
-    case 8:
-      return scatter_row<8>;
-    default:
-      return scatter_row<16>;
-  }
+  return loop_of_size(size, scatter_row<1>, scatter_row<2>, scatter_row<4>, scatter_row<8>,
+                      scatter_row<16>);
 }
 
 }  // namespace forebay::expr::FOREBAY_CPU_LEVEL

@@ -262,20 +262,6 @@ void TileEngine::expand_periodic(const Traversal& traversal,
   }
 }
 
-namespace {
-
-/// Elements from one element of a tile to the next in the leaf's memory, where that is the same
-/// throughout; else 0.
-std::int64_t step_in_tile(const TileEngine::Tile& tile, std::size_t leaf) {
-  const Traversal& how = tile.traversal;
-  const Dims& strides = how.nest.leaves[leaf];
-  if (tile.rows > 0) return 0;
-  if (how.leaves[leaf].access == Traversal::Access::direct) return 1;
-  return how.by_rows ? strides[strides.rank - 1] : 0;
-}
-
-}  // namespace
-
 void TileEngine::run_tile(const Tile& tile, Workspace& work) const {
   compute(tile, work);
   for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
@@ -363,8 +349,7 @@ std::byte* TileEngine::target_in_output(const Tile& tile, int number) const {
   for (std::size_t k = 0; k < tile.outputs.size(); ++k) {
     if (program_.outputs[k] == number && tile.outputs[k] != nullptr &&
         how.outputs[k].access == Traversal::Access::direct) {
-      const std::int64_t first = how.by_rows ? tile.output_rows[k] + tile.column : tile.begin;
-      return tile.outputs[k] + first * how.outputs[k].size;
+      return first_of_output(tile, k);
     }
   }
   return nullptr;
@@ -381,9 +366,7 @@ void TileEngine::write_output(const Tile& tile, std::size_t k, const Operand& va
   for (std::int64_t done = 0; done < tile.n; done += most) {
     const std::int64_t n = std::min(most, tile.n - done);
     if (array.access == Traversal::Access::direct) {
-      const std::int64_t first =
-          done + (how.by_rows ? tile.output_rows[k] + tile.column : tile.begin);
-      std::byte* const to = tile.outputs[k] + first * array.size;
+      std::byte* const to = first_of_output(tile, k) + done * array.size;
       if (to == from) continue;
       const auto bytes = static_cast<std::size_t>(n * array.size);
       how.past_cache ? copy_past_cache(to, from, bytes) : (void)std::memcpy(to, from, bytes);

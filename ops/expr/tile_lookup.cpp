@@ -1,12 +1,13 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
 
 #include <forebay/array/past_cache.h>
 #include <forebay/ops/expr/tile_engine.h>
 #include <forebay/ops/expr/tile_parts.h>
 
-// Rows that depend on one leaf of 8 bits: whatever is done to its elements is done to 256 values, once a row.
+// Rows that depend on one leaf of 8 bits: whatever is done to its elements is done to 256 values,
+// once a row.
 namespace forebay::expr {
 namespace {
 
@@ -41,11 +42,9 @@ void TileEngine::look_up_row(const Tile& row, Workspace& work) const {
   std::memcpy(table, work.values[static_cast<std::size_t>(program_.outputs[0])].data,
               static_cast<std::size_t>(kValues * size));
 
-  const Dims& strides = how.nest.leaves[leaf];
-  const std::int64_t step = how.by_rows ? strides[strides.rank - 1] : 1;
-  const std::int64_t first = how.by_rows ? row.output_rows[0] + row.column : row.begin;
+  const std::int64_t step = step_in_tile(row, leaf);
   const std::byte* const from = first_of(row, leaf);
-  std::byte* const to = row.outputs[0] + first * size;
+  std::byte* const to = first_of_output(row, 0);
   CpuLookup* const look_up = level_->lookup(static_cast<std::size_t>(size));
   for (std::int64_t done = 0; done < row.n; done += kPiece) {
     const std::int64_t n = std::min(kPiece, row.n - done);

@@ -97,4 +97,21 @@ inline const std::byte* first_of(const TileEngine::Tile& tile, std::size_t leaf)
   return tile.leaves[leaf] + first * how.leaves[leaf].size;
 }
 
+/// Elements from one element of a tile to the next in the leaf's memory, where that is the same
+/// throughout; else 0.
+inline std::int64_t step_in_tile(const TileEngine::Tile& tile, std::size_t leaf) {
+  const Traversal& how = tile.traversal;
+  const Dims& strides = how.nest.leaves[leaf];
+  if (tile.rows > 0) return 0;
+  if (how.leaves[leaf].access == Traversal::Access::direct) return 1;
+  return how.by_rows ? strides[strides.rank - 1] : 0;
+}
+
+/// Likewise of an output that is written dense.
+inline std::byte* first_of_output(const TileEngine::Tile& tile, std::size_t k) {
+  const Traversal& how = tile.traversal;
+  const std::int64_t first = how.by_rows ? tile.output_rows[k] + tile.column : tile.begin;
+  return tile.outputs[k] + first * how.outputs[k].size;
+}
+
 }  // namespace forebay::expr

@@ -25,7 +25,8 @@ struct alignas(64) Configuration {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// What was written to memory is there: the compiler's intrinsics do not say that tile instructions read it.
+/// What was written to memory is there: the compiler's intrinsics do not say that tile instructions
+/// read it.
 void settle(const void* memory) { asm volatile("" : : "r"(memory) : "memory"); }
 
 /// sums [32, 32] of `pitch` = or += a panel of x times a panel of other.
@@ -86,7 +87,8 @@ void pack_rows(const BFloat16* from, std::int64_t first, std::int64_t rows, std:
   }
 }
 
-// A tile of other has pairs of inner numbers: its row p has the numbers 2p and 2p + 1 of 16 columns in turns.
+// A tile of other has pairs of inner numbers: its row p has the numbers 2p and 2p + 1 of 16 columns
+// in turns.
 
 void pack_inner(const BFloat16* from, std::int64_t first, std::int64_t k, std::int64_t columns,
                 BFloat16* panels) {

@@ -91,7 +91,7 @@ class FloatBody final : public ProductBody {
           for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t b = i / across / down;
             const std::int64_t row = i / across % down * height, column = i % across * width;
-            const Tile<T> tile{
+            multiply_tile(Tile<T>{
                 .x = x + p.x_offset(b) + row * p.k,
                 .other = other + p.other_offset(b) + column * (p.transposed ? p.k : 1),
                 .out = out + (b * p.m + row) * p.n + column,
@@ -102,8 +102,7 @@ class FloatBody final : public ProductBody {
                 .other_pitch = static_cast<blasint>(pitch),
                 .out_pitch = static_cast<blasint>(p.n),
                 .transpose = p.transposed ? CblasTrans : CblasNoTrans,
-            };
-            multiply_tile(tile);
+            });
           }
         });
   }

@@ -24,8 +24,8 @@ constexpr int kBytes = 16;
 constexpr int kVector = kBytes / 8, kVectors = kLanes / kVector;
 typedef double Doubles __attribute__((vector_size(kBytes)));
 
-// By reference: vectors as parameters have another calling convention at each level. Element by element: of
-// __builtin_convertvector GCC makes five instructions instead of one.
+// By reference: vectors as parameters have another calling convention at each level. Element by
+// element: of __builtin_convertvector GCC makes five instructions instead of one.
 inline void read(const float* x, Doubles& to) {
   for (int i = 0; i < kVector; ++i)
     to[i] = x[i];

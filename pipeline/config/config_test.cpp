@@ -524,8 +524,9 @@ TEST_F(Config, SaysWhatIsWrongWithTheYaml) {
             "train.yaml:2:2: bad YAML: end of sequence flow not found.");
   EXPECT_EQ(mistakes("a: b: c\n"), "train.yaml:1:5: bad YAML: illegal map value.");
   // yaml-cpp 0.8 names the anchor, too.
-  EXPECT_TRUE(mistakes("a: *nope\n").starts_with(
-      "train.yaml:1:4: bad YAML: the referenced anchor is not defined"));
+  const std::string undefined = "train.yaml:1:4: bad YAML: the referenced anchor is not defined";
+  const std::string found = mistakes("a: *nope\n");
+  EXPECT_TRUE(found == undefined + "." || found == undefined + ": nope.") << found;
   EXPECT_EQ(mistakes("a: &x [*x]\n"),
             "train.yaml:1:8: an alias stands inside the value that it names.");
   EXPECT_EQ(mistakes("a: 1\n---\nb: 2\n"),
